@@ -1,0 +1,75 @@
+// Non-owning views of tensors. The leading dimension of everything per-sample is the shard: a rank holds `shards`
+// consecutive shards of `samples` samples each (2n views in training), and sums over samples are kept per shard.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace simclr {
+
+// Channels and matrix columns are padded to this many; padding holds zeros and stays zero through every op.
+inline constexpr int64_t kLane = 16;
+constexpr int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// Feature maps [shards, samples, channels, height, width]. Memory order belongs to the device:
+// CPU nChw16c, i.e. [shards*samples, ceil(channels/16), height, width, 16].
+template <typename T>
+struct ActivationView {
+  T* data = nullptr;
+  int64_t shards = 0, samples = 0, channels = 0, height = 0, width = 0;
+
+  int64_t padded_channels() const { return round_up(channels, kLane); }
+  int64_t sample_elements() const { return padded_channels() * height * width; }
+  int64_t shard_elements() const { return samples * sample_elements(); }
+  int64_t elements() const { return shards * shard_elements(); }
+  T* sample(int64_t i) const { return data + i * sample_elements(); }  // i in [0, shards*samples)
+  T* shard(int64_t s) const { return data + s * shard_elements(); }
+  operator ActivationView<const T>() const requires(!std::is_const_v<T>) {
+    return {data, shards, samples, channels, height, width};
+  }
+  template <typename U>
+  bool same_shape(const ActivationView<U>& o) const {
+    return shards == o.shards && samples == o.samples && channels == o.channels && height == o.height && width == o.width;
+  }
+};
+using Activation = ActivationView<float>;
+using ConstActivation = ActivationView<const float>;
+
+// Network input [shards, samples, channels, height, width] in plain NCHW, no padding.
+template <typename T>
+struct ImagesView {
+  T* data = nullptr;
+  int64_t shards = 0, samples = 0, channels = 0, height = 0, width = 0;
+
+  int64_t sample_elements() const { return channels * height * width; }
+  int64_t shard_elements() const { return samples * sample_elements(); }
+  int64_t elements() const { return shards * shard_elements(); }
+  T* sample(int64_t i) const { return data + i * sample_elements(); }
+  T* shard(int64_t s) const { return data + s * shard_elements(); }
+  operator ImagesView<const T>() const requires(!std::is_const_v<T>) { return {data, shards, samples, channels, height, width}; }
+};
+using Images = ImagesView<float>;
+using ConstImages = ImagesView<const float>;
+
+// Row-major matrix [rows, cols], rows `stride` elements apart (stride >= cols). Inside the network the stride is
+// round_up(cols, 16), so that a matrix is also an activation of height and width 1.
+template <typename T>
+struct MatrixView {
+  T* data = nullptr;
+  int64_t rows = 0, cols = 0, stride = 0;
+
+  T* row(int64_t i) const { return data + i * stride; }
+  int64_t elements() const { return rows * stride; }
+  MatrixView slice(int64_t first, int64_t count) const { return {row(first), count, cols, stride}; }
+  operator MatrixView<const T>() const requires(!std::is_const_v<T>) { return {data, rows, cols, stride}; }
+};
+using Matrix = MatrixView<float>;
+using ConstMatrix = MatrixView<const float>;
+
+// The other face of a matrix in the network: rows = shards * samples.
+template <typename T>
+ActivationView<T> as_activation(const MatrixView<T>& m, int64_t shards) {
+  return {m.data, shards, m.rows / shards, m.cols, 1, 1};
+}
+
+}  // namespace simclr

@@ -1,0 +1,168 @@
+// Every setting of a run as plain structs; the default stands here and nowhere else.
+// Read by config/loader, checked by config/validator, listed with unit and range in configs/reference.yaml.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace simclr {
+
+enum class DeviceChoice { kAuto, kCpu, kCuda };
+enum class Precision { kFp32, kTf32, kBf16 };
+enum class DataFormat { kSynthetic, kCifar10 };
+enum class OnDataError { kFail, kSkip };
+enum class Stem { kCifar, kImagenet };
+enum class BatchNormViews { kJoint, kSeparate };
+enum class LossType { kInfoNce };
+enum class LossAlgorithm { kAuto, kEinsum };
+enum class OptimizerType { kSgd, kAdamW };
+enum class LrScaling { kNone, kLinear, kSqrt };
+enum class ScheduleType { kCosine, kConstant };
+enum class Reduction { kOrdered, kFastest };
+
+struct RunSettings {
+  std::string name = "simclr";
+  std::string output_dir = "runs";  // the run folder is output_dir/name
+  uint64_t seed = 1;
+  DeviceChoice device = DeviceChoice::kAuto;
+  Precision precision = Precision::kFp32;
+  int threads = 0;  // per rank; 0 = auto: the cores that this rank may use, shared by the ranks of the host
+};
+
+struct SyntheticSettings {
+  int64_t train_images = 4096;
+  int64_t test_images = 1024;
+};
+
+struct DataSettings {
+  DataFormat format = DataFormat::kSynthetic;
+  std::string path;          // folder of the data set; unused by synthetic
+  int64_t image_size = 32;   // side of a view, pixels
+  int workers = -1;          // prefetch threads per rank; -1 = auto; 0 = in the training thread
+  SyntheticSettings synthetic;
+};
+
+struct JitterSettings {
+  double probability = 0.8;
+  double brightness = 0.4, contrast = 0.4, saturation = 0.4;  // factor uniform in [max(0, 1-x), 1+x]
+  double hue = 0.1;                                           // turn of the hue circle uniform in [-x, x], x <= 0.5
+};
+
+struct BlurSettings {
+  double probability = 0.0;
+  std::array<double, 2> sigma = {0.1, 2.0};  // pixels
+};
+
+struct NormalizeSettings {
+  std::vector<double> mean;  // per channel, of values in [0, 1]; empty = computed from the training pictures
+  std::vector<double> std;
+};
+
+struct ViewSettings {
+  std::array<double, 2> crop_scale = {0.2, 1.0};    // share of the picture's area
+  std::array<double, 2> crop_ratio = {0.75, 1.3333};  // width / height
+  double flip = 0.5;
+  JitterSettings jitter;
+  double grayscale = 0.2;
+  BlurSettings blur;
+  NormalizeSettings normalize;
+};
+
+struct EncoderSettings {
+  int depth = 18;
+  int64_t width = 64;  // channels of the first stage
+  Stem stem = Stem::kCifar;
+  bool zero_init_residual = false;
+};
+
+struct ProjectorSettings {
+  int layers = 2;
+  int64_t hidden = 512;
+  int64_t output = 128;
+  bool batch_norm = true;
+};
+
+struct BatchNormSettings {
+  BatchNormViews views = BatchNormViews::kJoint;
+  double momentum = 0.1;
+  double eps = 1e-5;
+};
+
+struct ModelSettings {
+  EncoderSettings encoder;
+  ProjectorSettings projector;
+  BatchNormSettings batch_norm;
+};
+
+struct LossSettings {
+  LossType type = LossType::kInfoNce;
+  LossAlgorithm algorithm = LossAlgorithm::kAuto;
+  double temperature = 0.5;
+  double margin = 0.0;
+};
+
+struct OptimizerSettings {
+  OptimizerType type = OptimizerType::kSgd;
+  double base_lr = 0.03;
+  LrScaling lr_scaling = LrScaling::kLinear;
+  double momentum = 0.9;
+  bool nesterov = false;
+  std::array<double, 2> betas = {0.9, 0.999};
+  double eps = 1e-8;
+  double weight_decay = 5e-4;
+  bool decay_1d = false;  // weight decay on biases and batch-norm parameters too
+};
+
+struct ScheduleSettings {
+  double warmup_epochs = 0;
+  ScheduleType type = ScheduleType::kCosine;
+};
+
+struct TrainSettings {
+  int64_t global_batch = 512;
+  int shards = 8;
+  int64_t epochs = 100;
+  int64_t max_steps = 0;     // > 0: the run and its schedule have this many steps instead of `epochs`
+  int64_t stop_at_step = 0;  // > 0: stop as if asked to after this step (checkpoint, exit code 75); the schedule is not touched
+  Reduction reduction = Reduction::kOrdered;
+  int64_t check_every = 100;  // steps between comparisons of the ranks' weights; 0 = only at start
+  double timeout_s = 600;
+};
+
+struct CheckpointSettings {
+  int64_t every_epochs = 1;
+  int64_t every_steps = 0;
+  int keep = 3;
+};
+
+struct KnnSettings {
+  int64_t every_epochs = 5;  // 0 = never; otherwise also before the first step and after the last
+  int k = 20;
+  double temperature = 0.1;
+};
+
+struct EvaluateSettings {
+  KnnSettings knn;
+};
+
+struct LogSettings {
+  int64_t every_steps = 10;
+};
+
+struct Settings {
+  RunSettings run;
+  DataSettings data;
+  ViewSettings views;
+  ModelSettings model;
+  LossSettings loss;
+  OptimizerSettings optimizer;
+  ScheduleSettings schedule;
+  TrainSettings train;
+  CheckpointSettings checkpoint;
+  EvaluateSettings evaluate;
+  LogSettings log;
+};
+
+}  // namespace simclr
