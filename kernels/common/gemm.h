@@ -1,0 +1,23 @@
+// Row-major matrix product in single precision, over oneDNN's sgemm. Not an op: what ops build on (linear, infonce).
+#pragma once
+
+#include "kernels/common/views.h"
+
+namespace simclr {
+
+enum class Op { kNone, kTranspose };
+
+struct GemmScale {
+  float alpha = 1.0F;
+  float beta = 0.0F;  // 0: c is not read, it may hold anything
+};
+
+// c = alpha * op(a) * op(b) + beta * c          op(a) [m, k], op(b) [k, n], c [m, n]
+// The views give sizes and leading dimensions (64 bit); op(a).cols == op(b).rows, all sizes >= 1. c overlaps neither a
+// nor b. Runs in the calling thread and is done on return. Call it inside parallel_for (a library sees one thread
+// there, which is checked): the bits of c are then a function of sizes, strides, ops and values, and neither of the
+// thread count nor of what other threads do. They are NOT promised to be the same when m, n or k is cut differently.
+// oneDNN takes packing memory of its own during the call. A failure throws Error(kDevice).
+void gemm(const ConstMatrix& a, Op op_a, const ConstMatrix& b, Op op_b, GemmScale scale, const Matrix& c);
+
+}  // namespace simclr
