@@ -23,17 +23,22 @@ struct BasicTypedSpan {
   ElementType type = ElementType::kByte;
 
   BasicTypedSpan() = default;
-  BasicTypedSpan(Pointer data_in, int64_t count_in, ElementType type_in) : data(data_in), count(count_in), type(type_in) {}
-  template <typename T>
-  BasicTypedSpan(std::span<T> s) requires(kConst || !std::is_const_v<T>)  // implicit: call sites pass spans
+  BasicTypedSpan(Pointer data_in, int64_t count_in, ElementType type_in)
+      : data(data_in), count(count_in), type(type_in) {}
+  template <typename T, size_t kExtent>
+  BasicTypedSpan(std::span<T, kExtent> s) requires(kConst || !std::is_const_v<T>)  // implicit: call sites pass spans
       : data(s.data()), count(static_cast<int64_t>(s.size())), type(type_of<std::remove_const_t<T>>()) {}
-  BasicTypedSpan(const BasicTypedSpan<false>& o) requires(kConst) : data(o.data), count(o.count), type(o.type) {}
+  template <bool kOther>  // a template, so that the copy constructor stays the compiler's own
+  BasicTypedSpan(const BasicTypedSpan<kOther>& o) requires(kConst && !kOther)
+      : data(o.data), count(o.count), type(o.type) {}
 
  private:
   template <typename T>
   static constexpr ElementType type_of() {
     static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || sizeof(T) == 1, "float, double or bytes");
-    return std::is_same_v<T, float> ? ElementType::kFloat32 : std::is_same_v<T, double> ? ElementType::kFloat64 : ElementType::kByte;
+    return std::is_same_v<T, float>    ? ElementType::kFloat32
+           : std::is_same_v<T, double> ? ElementType::kFloat64
+                                       : ElementType::kByte;
   }
 };
 using TypedSpan = BasicTypedSpan<false>;

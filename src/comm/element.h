@@ -1,0 +1,38 @@
+// What implementations of Collectives share about typed runs of elements: sizes, and the sum in tree order by type.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/common/error.h"
+#include "kernels/common/ordered_tree.h"
+#include "src/comm/collectives.h"
+
+namespace simclr {
+
+constexpr int64_t element_bytes(ElementType type) {
+  return type == ElementType::kFloat32 ? 4 : type == ElementType::kFloat64 ? 8 : 1;
+}
+
+template <bool kConst>
+int64_t bytes_of(const BasicTypedSpan<kConst>& span) {
+  return span.count * element_bytes(span.type);
+}
+
+// Adds parts[0..parts_count) element by element in the tree order; the sum ends in parts[0], the others are destroyed.
+// part(i) is the std::byte* of part i; [begin, end) are elements. parts_count is a power of two.
+template <typename PartFn>
+void ordered_tree_sum_typed(ElementType type, PartFn&& part, int64_t parts_count, int64_t begin, int64_t end) {
+  if (type == ElementType::kFloat32) {
+    ordered_tree_sum<float>([&](int64_t i) { return reinterpret_cast<float*>(part(i)); }, parts_count, begin, end);
+  } else {
+    SIMCLR_CHECK(type == ElementType::kFloat64, "only float32 and float64 can be summed");
+    ordered_tree_sum<double>([&](int64_t i) { return reinterpret_cast<double*>(part(i)); }, parts_count, begin, end);
+  }
+}
+
+constexpr bool is_power_of_two(int64_t n) {
+  return n > 0 && (n & (n - 1)) == 0;
+}
+
+}  // namespace simclr
