@@ -7,18 +7,20 @@
 
 namespace simclr {
 
-// Channels and matrix columns are padded to this many; padding holds zeros and stays zero through every op.
-inline constexpr int64_t kLane = 16;
+// Channels of feature maps are stored in blocks of this many: 16 with AVX-512, else 8 (one vector register). The last
+// block is padded with zeros, which stay zero through every op. Constant within a process.
+int64_t channel_block();
+inline constexpr int64_t kMaxChannelBlock = 16;
 constexpr int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 // Feature maps [shards, samples, channels, height, width]. Memory order belongs to the device:
-// CPU nChw16c, i.e. [shards*samples, ceil(channels/16), height, width, 16].
+// CPU nChw16c or nChw8c, i.e. [shards*samples, ceil(channels/block), height, width, block].
 template <typename T>
 struct ActivationView {
   T* data = nullptr;
   int64_t shards = 0, samples = 0, channels = 0, height = 0, width = 0;
 
-  int64_t padded_channels() const { return round_up(channels, kLane); }
+  int64_t padded_channels() const { return round_up(channels, channel_block()); }
   int64_t sample_elements() const { return padded_channels() * height * width; }
   int64_t shard_elements() const { return samples * sample_elements(); }
   int64_t elements() const { return shards * shard_elements(); }
@@ -52,7 +54,7 @@ using Images = ImagesView<float>;
 using ConstImages = ImagesView<const float>;
 
 // Row-major matrix [rows, cols], rows `stride` elements apart (stride >= cols). Inside the network the stride is
-// round_up(cols, 16), so that a matrix is also an activation of height and width 1.
+// padded_cols(cols) and the padding is zero, so that a matrix is also an activation of height and width 1.
 template <typename T>
 struct MatrixView {
   T* data = nullptr;
@@ -65,6 +67,8 @@ struct MatrixView {
 };
 using Matrix = MatrixView<float>;
 using ConstMatrix = MatrixView<const float>;
+
+inline int64_t padded_cols(int64_t cols) { return round_up(cols, channel_block()); }
 
 // The other face of a matrix in the network: rows = shards * samples.
 template <typename T>

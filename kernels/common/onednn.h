@@ -1,0 +1,39 @@
+// What the ops share of oneDNN: engine, one stream per thread, the number of threads a primitive is made for, and its
+// exceptions turned into ours. Scratch memory is always the caller's (the library's own breaks across threads).
+#pragma once
+
+#include <omp.h>
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include "kernels/common/error.h"
+
+namespace simclr::onednn {
+
+const dnnl::engine& cpu_engine();
+dnnl::stream& thread_stream();  // of the calling thread
+
+// A primitive bakes in the thread count that it is created under, and its bits follow from it: shards are computed
+// by primitives created under this scope and executed inside parallel_for.
+class SingleThreadScope {
+ public:
+  SingleThreadScope() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~SingleThreadScope() { omp_set_num_threads(before_); }
+  SingleThreadScope(const SingleThreadScope&) = delete;
+  SingleThreadScope& operator=(const SingleThreadScope&) = delete;
+
+ private:
+  int before_;
+};
+
+// Runs f; a dnnl::error becomes Error(kDevice) that names the operation.
+template <typename F>
+auto guarded(const char* operation, F&& f) {
+  try {
+    return f();
+  } catch (const dnnl::error& e) {
+    fail(ExitCode::kDevice, "oneDNN: {}: {} (status {})", operation, e.what(), static_cast<int>(e.status));
+  }
+}
+
+}  // namespace simclr::onednn

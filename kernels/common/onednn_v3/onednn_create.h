@@ -1,0 +1,31 @@
+// Primitive descriptors of oneDNN 3.x; onednn_v2/ has the same functions for 2.x. CMake chooses the folder.
+#pragma once
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+namespace simclr::onednn {
+
+struct ConvolutionArgs {
+  dnnl::memory::desc src, weights, dst;
+  dnnl::memory::dims strides, padding_left, padding_right;
+};
+
+inline dnnl::convolution_forward::primitive_desc describe_forward(const dnnl::engine& engine, dnnl::algorithm algorithm,
+                                                                  const ConvolutionArgs& a, const dnnl::primitive_attr& attr) {
+  return {engine,    dnnl::prop_kind::forward_training, algorithm,       a.src, a.weights, a.dst,
+          a.strides, a.padding_left,                    a.padding_right, attr};
+}
+
+inline dnnl::convolution_backward_data::primitive_desc describe_backward_data(
+    const dnnl::engine& engine, dnnl::algorithm algorithm, const ConvolutionArgs& a, const dnnl::primitive_attr& attr,
+    const dnnl::convolution_forward::primitive_desc& forward) {
+  return {engine, algorithm, a.src, a.weights, a.dst, a.strides, a.padding_left, a.padding_right, forward, attr};
+}
+
+inline dnnl::convolution_backward_weights::primitive_desc describe_backward_weights(
+    const dnnl::engine& engine, dnnl::algorithm algorithm, const ConvolutionArgs& a, const dnnl::primitive_attr& attr,
+    const dnnl::convolution_forward::primitive_desc& forward) {
+  return {engine, algorithm, a.src, a.weights, a.dst, a.strides, a.padding_left, a.padding_right, forward, attr};
+}
+
+}  // namespace simclr::onednn

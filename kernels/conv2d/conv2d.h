@@ -1,0 +1,61 @@
+// 2-D convolution without bias, forward and both gradients, over the shards of a rank.
+//   y[i, o, p, q] = sum_{c, u, v} w[o, c, u, v] * x[i, c, p*stride + u - padding, q*stride + v - padding]
+//   grad_x: the transposed convolution of grad_y with w;   grad_w = sum over images and places of grad_y * x
+//
+// Shapes: x [shards, samples, in, H, W], y [shards, samples, out, H', W'], H' = (H + 2*padding - kernel)/stride + 1,
+// w [out, in, kernel, kernel] plain float32 (OIHW, the master weights; repacked for the library on each call).
+// Bits: y and grad_x of a shard depend on that shard alone; grad_w is computed per shard and summed over the rank's
+// shards by the ordered tree. No result depends on the number of ranks or threads.
+// Aliasing: none allowed. Synchronous on the CPU. No allocation: needs plan.scratch().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kernels/common/exec.h"
+#include "kernels/common/views.h"
+
+namespace simclr {
+
+struct Conv2dParams {
+  int64_t shards = 0, samples = 0;  // samples per shard (2n views)
+  int64_t in_channels = 0, out_channels = 0;
+  int64_t height = 0, width = 0;  // of the input
+  int64_t kernel = 3, stride = 1, padding = 1;
+  bool input_is_images = false;  // x is plain NCHW pictures; then there is no grad_x
+
+  int64_t out_height() const { return (height + 2 * padding - kernel) / stride + 1; }
+  int64_t out_width() const { return (width + 2 * padding - kernel) / stride + 1; }
+  int64_t weight_elements() const { return out_channels * in_channels * kernel * kernel; }
+  double forward_flops() const;  // 2 * multiply-adds of all shards, padding counted as work
+};
+
+// The device's own description of the three convolutions of one layer, made once at set-up.
+class Conv2dPlan {
+ public:
+  virtual ~Conv2dPlan() = default;
+  const Conv2dParams& params() const { return params_; }
+  virtual ScratchNeed scratch() const = 0;
+  virtual std::string describe() const = 0;  // which implementations were chosen
+
+ protected:
+  explicit Conv2dPlan(const Conv2dParams& params) : params_(params) {}
+
+ private:
+  Conv2dParams params_;
+};
+
+std::unique_ptr<Conv2dPlan> make_conv2d_plan(const Exec& exec, const Conv2dParams& params);
+
+void conv2d_forward(const Exec& exec, const Conv2dPlan& plan, ConstActivation x, const float* weight, Activation y);
+void conv2d_forward(const Exec& exec, const Conv2dPlan& plan, ConstImages x, const float* weight, Activation y);
+void conv2d_backward_data(const Exec& exec, const Conv2dPlan& plan, ConstActivation grad_y, const float* weight,
+                          Activation grad_x);
+// grad_weight [out, in, kernel, kernel]: this rank's part of the ordered sum over shards; overwritten.
+void conv2d_backward_weights(const Exec& exec, const Conv2dPlan& plan, ConstActivation x, ConstActivation grad_y,
+                             float* grad_weight);
+void conv2d_backward_weights(const Exec& exec, const Conv2dPlan& plan, ConstImages x, ConstActivation grad_y,
+                             float* grad_weight);
+
+}  // namespace simclr

@@ -1,0 +1,165 @@
+// conv2d on oneDNN: direct convolution on nChw16c / nChw8c, one library call per shard.
+#include <algorithm>
+
+#include "kernels/common/onednn.h"
+#include "kernels/common/ordered_tree.h"
+#include "kernels/common/parallel.h"
+#include "kernels/conv2d/conv2d_device.h"
+#include "onednn_create.h"
+
+namespace simclr::conv2d {
+namespace {
+
+using dnnl::memory;
+using Format = memory::format_tag;
+
+constexpr int64_t kSumChunk = 4096;  // elements that one task of the tree sum takes
+
+memory::desc activation_desc(int64_t samples, int64_t channels, int64_t height, int64_t width) {
+  return {{samples, channels, height, width}, memory::data_type::f32, channel_block() == 16 ? Format::nChw16c : Format::nChw8c};
+}
+
+memory::desc scratchpad_desc(size_t bytes) {
+  return {{static_cast<int64_t>(bytes)}, memory::data_type::u8, Format::a};
+}
+
+class CpuConv2dPlan final : public Conv2dPlan {
+ public:
+  explicit CpuConv2dPlan(const Conv2dParams& p) : Conv2dPlan(p) {
+    const onednn::SingleThreadScope single;
+    const auto& engine = onednn::cpu_engine();
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+
+    const memory::desc any_weights({p.out_channels, p.in_channels, p.kernel, p.kernel}, memory::data_type::f32, Format::any);
+    plain_weights = {{p.out_channels, p.in_channels, p.kernel, p.kernel}, memory::data_type::f32, Format::oihw};
+    x = p.input_is_images
+            ? memory::desc({p.samples, p.in_channels, p.height, p.width}, memory::data_type::f32, Format::nchw)
+            : activation_desc(p.samples, p.in_channels, p.height, p.width);
+    y = activation_desc(p.samples, p.out_channels, p.out_height(), p.out_width());
+    // The library asks for the padding that is used on the right and bottom, which is less when the stride leaves rows over.
+    const int64_t right_h = (p.out_height() - 1) * p.stride + p.kernel - p.height - p.padding;
+    const int64_t right_w = (p.out_width() - 1) * p.stride + p.kernel - p.width - p.padding;
+    const onednn::ConvolutionArgs args{x, any_weights, y, {p.stride, p.stride}, {p.padding, p.padding}, {right_h, right_w}};
+    const auto algorithm = dnnl::algorithm::convolution_direct;
+
+    const auto forward_pd = onednn::describe_forward(engine, algorithm, args, attr);
+    forward = dnnl::convolution_forward(forward_pd);
+    forward_weights = forward_pd.weights_desc();
+    forward_scratch = forward_pd.scratchpad_desc().get_size();
+    names = forward_pd.impl_info_str();
+
+    if (!p.input_is_images) {
+      const auto data_pd = onednn::describe_backward_data(engine, algorithm, args, attr, forward_pd);
+      backward_data = dnnl::convolution_backward_data(data_pd);
+      data_weights = data_pd.weights_desc();
+      data_scratch = data_pd.scratchpad_desc().get_size();
+      names += std::string(", ") + data_pd.impl_info_str();
+    }
+    const auto weights_pd = onednn::describe_backward_weights(engine, algorithm, args, attr, forward_pd);
+    backward_weights = dnnl::convolution_backward_weights(weights_pd);
+    grad_weights = weights_pd.diff_weights_desc();
+    weights_scratch = weights_pd.scratchpad_desc().get_size();
+    names += std::string(", ") + weights_pd.impl_info_str();
+  }
+
+  // Packed weights (forward, backward data) or one packed gradient per shard share the workspace.
+  size_t grad_stride() const { return static_cast<size_t>(round_up(static_cast<int64_t>(grad_weights.get_size()), 256)); }
+  ScratchNeed scratch() const override {
+    const size_t packed = std::max(forward_weights.get_size(), params().input_is_images ? 0 : data_weights.get_size());
+    return {.workspace_bytes = std::max(packed, grad_stride() * static_cast<size_t>(params().shards)),
+            .thread_bytes = std::max({forward_scratch, data_scratch, weights_scratch})};
+  }
+  std::string describe() const override { return names; }
+
+  dnnl::convolution_forward forward;
+  dnnl::convolution_backward_data backward_data;
+  dnnl::convolution_backward_weights backward_weights;
+  memory::desc x, y, plain_weights, forward_weights, data_weights, grad_weights;
+  size_t forward_scratch = 0, data_scratch = 0, weights_scratch = 0;
+  std::string names;
+};
+
+const CpuConv2dPlan& cpu(const Conv2dPlan& plan) { return static_cast<const CpuConv2dPlan&>(plan); }
+
+void* writable(const float* p) { return const_cast<float*>(p); }  // the library takes inputs as void*
+
+void repack(const CpuExec& exec, const memory::desc& from, const void* source, const memory::desc& to, void* target) {
+  omp_set_num_threads(exec.threads);  // elements are moved, not summed: any thread count gives the same bits
+  memory in(from, onednn::cpu_engine(), const_cast<void*>(source)), out(to, onednn::cpu_engine(), target);
+  auto& stream = onednn::thread_stream();
+  dnnl::reorder(in, out).execute(stream, in, out);
+  stream.wait();
+}
+
+memory thread_scratchpad(const CpuExec& exec, int thread, size_t bytes) {
+  SIMCLR_CHECK(bytes <= exec.thread_scratch_bytes, "convolution needs {} bytes of scratch per thread, {} are there", bytes,
+               exec.thread_scratch_bytes);
+  return {scratchpad_desc(bytes), onednn::cpu_engine(), exec.scratch_of(thread)};
+}
+
+}  // namespace
+
+std::unique_ptr<Conv2dPlan> make_plan(const CpuExec&, const Conv2dParams& params) {
+  return onednn::guarded("create convolution", [&] { return std::make_unique<CpuConv2dPlan>(params); });
+}
+
+void forward(const CpuExec& exec, const Conv2dPlan& plan, const float* x, const float* weight, float* y) {
+  const auto& c = cpu(plan);
+  onednn::guarded("convolution forward", [&] {
+    auto* packed = workspace_as<std::byte>(exec, c.forward_weights.get_size());
+    repack(exec, c.plain_weights, weight, c.forward_weights, packed);
+    const size_t x_shard = c.x.get_size() / sizeof(float), y_shard = c.y.get_size() / sizeof(float);
+    parallel_for(exec, c.params().shards, [&](int64_t s, int thread) {
+      const auto& engine = onednn::cpu_engine();
+      c.forward.execute(onednn::thread_stream(),
+                        {{DNNL_ARG_SRC, memory(c.x, engine, writable(x + static_cast<size_t>(s) * x_shard))},
+                         {DNNL_ARG_WEIGHTS, memory(c.forward_weights, engine, packed)},
+                         {DNNL_ARG_DST, memory(c.y, engine, y + static_cast<size_t>(s) * y_shard)},
+                         {DNNL_ARG_SCRATCHPAD, thread_scratchpad(exec, thread, c.forward_scratch)}});
+    });
+  });
+}
+
+void backward_data(const CpuExec& exec, const Conv2dPlan& plan, const float* grad_y, const float* weight, float* grad_x) {
+  const auto& c = cpu(plan);
+  onednn::guarded("convolution backward data", [&] {
+    auto* packed = workspace_as<std::byte>(exec, c.data_weights.get_size());
+    repack(exec, c.plain_weights, weight, c.data_weights, packed);
+    const size_t x_shard = c.x.get_size() / sizeof(float), y_shard = c.y.get_size() / sizeof(float);
+    parallel_for(exec, c.params().shards, [&](int64_t s, int thread) {
+      const auto& engine = onednn::cpu_engine();
+      c.backward_data.execute(onednn::thread_stream(),
+                              {{DNNL_ARG_DIFF_DST, memory(c.y, engine, writable(grad_y + static_cast<size_t>(s) * y_shard))},
+                               {DNNL_ARG_WEIGHTS, memory(c.data_weights, engine, packed)},
+                               {DNNL_ARG_DIFF_SRC, memory(c.x, engine, grad_x + static_cast<size_t>(s) * x_shard)},
+                               {DNNL_ARG_SCRATCHPAD, thread_scratchpad(exec, thread, c.data_scratch)}});
+    });
+  });
+}
+
+void backward_weights(const CpuExec& exec, const Conv2dPlan& plan, const float* x, const float* grad_y, float* grad_weight) {
+  const auto& c = cpu(plan);
+  onednn::guarded("convolution backward weights", [&] {
+    const int64_t shards = c.params().shards;
+    auto* parts = workspace_as<std::byte>(exec, c.grad_stride() * static_cast<size_t>(shards));  // one gradient per shard
+    const auto part = [&](int64_t s) { return reinterpret_cast<float*>(parts + c.grad_stride() * static_cast<size_t>(s)); };
+    const size_t x_shard = c.x.get_size() / sizeof(float), y_shard = c.y.get_size() / sizeof(float);
+    parallel_for(exec, shards, [&](int64_t s, int thread) {
+      const auto& engine = onednn::cpu_engine();
+      c.backward_weights.execute(
+          onednn::thread_stream(),
+          {{DNNL_ARG_SRC, memory(c.x, engine, writable(x + static_cast<size_t>(s) * x_shard))},
+           {DNNL_ARG_DIFF_DST, memory(c.y, engine, writable(grad_y + static_cast<size_t>(s) * y_shard))},
+           {DNNL_ARG_DIFF_WEIGHTS, memory(c.grad_weights, engine, part(s))},
+           {DNNL_ARG_SCRATCHPAD, thread_scratchpad(exec, thread, c.weights_scratch)}});
+    });
+    const auto elements = static_cast<int64_t>(c.grad_weights.get_size() / sizeof(float));
+    parallel_for(exec, (elements + kSumChunk - 1) / kSumChunk, [&](int64_t chunk, int) {
+      ordered_tree_sum<float>(part, shards, chunk * kSumChunk, std::min(elements, (chunk + 1) * kSumChunk));
+    });
+    repack(exec, c.grad_weights, part(0), c.plain_weights, grad_weight);
+  });
+}
+
+}  // namespace simclr::conv2d
