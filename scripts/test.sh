@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Installs the packages, builds everything (preset cpu-release) and runs all tests. Arguments go to ctest,
+# e.g. -R infonce, -L unit, --rerun-failed. docs/testing.md says what the tests are.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/stages.sh
+
+# Where CI runs, a warning of the compiler is an error; another compiler version may warn of more, so not elsewhere.
+configure() {
+  local strict=OFF
+  [ "${CI:-}" != true ] || strict=ON
+  cmake --preset cpu-release -DSIMCLR_BUILD_TESTS=ON -DSIMCLR_BUILD_BENCH=ON -DCMAKE_COMPILE_WARNING_AS_ERROR=$strict
+}
+
+# Reference values and real pictures that lie beside the clone in some places; the tests that want them skip otherwise.
+if [ -z "${SIMCLR_SHARED:-}" ] && [ -d ../shared ]; then
+  SIMCLR_SHARED=$(cd ../shared && pwd)
+  export SIMCLR_SHARED
+fi
+echo "SIMCLR_SHARED: ${SIMCLR_SHARED:-not set, tests that need it skip}"
+
+stage "packages" scripts/install_deps.sh
+stage "configure" configure
+stage "build" cmake --build --preset cpu-release
+stage "test" ctest --preset cpu-release --parallel "$(core_count)" "$@"
