@@ -13,13 +13,13 @@ namespace simclr {
 // What the process returns to the shell; documented in the README.
 enum class ExitCode : int {
   kDone = 0,
-  kOther = 1,      // a defect of the program
-  kUsage = 2,      // command line or configuration
-  kData = 3,       // data set
-  kDevice = 4,     // device or communication
-  kDiverged = 5,   // non-finite loss or gradient
-  kOutput = 6,     // checkpoint or output could not be written or read
-  kStopped = 75,   // stopped on request with a checkpoint written: requeue me
+  kOther = 1,     // a defect of the program
+  kUsage = 2,     // command line or configuration
+  kData = 3,      // data set
+  kDevice = 4,    // device or communication
+  kDiverged = 5,  // non-finite loss or gradient
+  kOutput = 6,    // checkpoint or output could not be written or read
+  kStopped = 75,  // stopped on request with a checkpoint written: requeue me
 };
 
 // what() is ONE line: what is wrong, where, and what to do about it.
@@ -45,8 +45,8 @@ template <typename... Args>
 
 // A precondition that only a defect of the program can break. Always on. The message is a fmt format string:
 //   SIMCLR_CHECK(x.rows == y.rows, "x has {} rows, y has {}", x.rows, y.rows);
-#define SIMCLR_CHECK(condition, ...)                                                             \
-  do {                                                                                           \
-    if (!(condition)) [[unlikely]]                                                               \
-      ::simclr::check_failed(#condition, __FILE__, __LINE__, ::fmt::format(__VA_ARGS__));        \
+#define SIMCLR_CHECK(condition, ...)                                                      \
+  do {                                                                                    \
+    if (!(condition)) [[unlikely]]                                                        \
+      ::simclr::check_failed(#condition, __FILE__, __LINE__, ::fmt::format(__VA_ARGS__)); \
   } while (false)

@@ -21,7 +21,9 @@ struct CpuExec {
   std::byte* thread_scratch = nullptr;
   size_t thread_scratch_bytes = 0;
 
-  std::byte* scratch_of(int thread) const { return thread_scratch + static_cast<size_t>(thread) * thread_scratch_bytes; }
+  std::byte* scratch_of(int thread) const {
+    return thread_scratch + static_cast<size_t>(thread) * thread_scratch_bytes;
+  }
 };
 
 using Exec = std::variant<CpuExec>;

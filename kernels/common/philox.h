@@ -40,7 +40,9 @@ constexpr PhiloxKey philox_key(uint64_t seed, RandomPurpose purpose) {
 }
 
 // 24 random bits as a float in [0, 1).
-constexpr float uniform01(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
+constexpr float uniform01(uint32_t bits) {
+  return static_cast<float>(bits >> 8) * 0x1p-24f;
+}
 
 // A cursor over the draws of one counter: word i of block (i / 4). counter[0] is the block number.
 class PhiloxStream {
@@ -54,8 +56,8 @@ class PhiloxStream {
     }
     return block_[static_cast<size_t>(used_++)];
   }
-  constexpr float uniform() { return uniform01(next()); }                                         // [0, 1)
-  constexpr float uniform(float low, float high) { return low + (high - low) * uniform(); }       // [low, high)
+  constexpr float uniform() { return uniform01(next()); }                                               // [0, 1)
+  constexpr float uniform(float low, float high) { return low + (high - low) * uniform(); }             // [low, high)
   constexpr uint32_t below(uint32_t n) { return static_cast<uint32_t>((uint64_t{next()} * n) >> 32); }  // [0, n)
 
  private:

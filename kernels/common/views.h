@@ -11,7 +11,9 @@ namespace simclr {
 // block is padded with zeros, which stay zero through every op. Constant within a process.
 int64_t channel_block();
 inline constexpr int64_t kMaxChannelBlock = 16;
-constexpr int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+constexpr int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
 
 // Feature maps [shards, samples, channels, height, width]. Memory order belongs to the device:
 // CPU nChw16c or nChw8c, i.e. [shards*samples, ceil(channels/block), height, width, block].
@@ -31,7 +33,8 @@ struct ActivationView {
   }
   template <typename U>
   bool same_shape(const ActivationView<U>& o) const {
-    return shards == o.shards && samples == o.samples && channels == o.channels && height == o.height && width == o.width;
+    return shards == o.shards && samples == o.samples && channels == o.channels && height == o.height &&
+           width == o.width;
   }
 };
 using Activation = ActivationView<float>;
@@ -48,7 +51,9 @@ struct ImagesView {
   int64_t elements() const { return shards * shard_elements(); }
   T* sample(int64_t i) const { return data + i * sample_elements(); }
   T* shard(int64_t s) const { return data + s * shard_elements(); }
-  operator ImagesView<const T>() const requires(!std::is_const_v<T>) { return {data, shards, samples, channels, height, width}; }
+  operator ImagesView<const T>() const requires(!std::is_const_v<T>) {
+    return {data, shards, samples, channels, height, width};
+  }
 };
 using Images = ImagesView<float>;
 using ConstImages = ImagesView<const float>;
@@ -68,7 +73,9 @@ struct MatrixView {
 using Matrix = MatrixView<float>;
 using ConstMatrix = MatrixView<const float>;
 
-inline int64_t padded_cols(int64_t cols) { return round_up(cols, channel_block()); }
+inline int64_t padded_cols(int64_t cols) {
+  return round_up(cols, channel_block());
+}
 
 // The other face of a matrix in the network: rows = shards * samples.
 template <typename T>

@@ -8,7 +8,8 @@ namespace {
 
 template <typename View>
 void check_input(const Conv2dParams& p, const View& x, bool images) {
-  SIMCLR_CHECK(p.input_is_images == images, "the plan was made for {}", p.input_is_images ? "pictures" : "feature maps");
+  SIMCLR_CHECK(p.input_is_images == images, "the plan was made for {}",
+               p.input_is_images ? "pictures" : "feature maps");
   SIMCLR_CHECK(x.shards == p.shards && x.samples == p.samples && x.channels == p.in_channels && x.height == p.height &&
                    x.width == p.width,
                "x is [{}, {}, {}, {}, {}], the plan expects [{}, {}, {}, {}, {}]", x.shards, x.samples, x.channels,
@@ -34,7 +35,8 @@ void backward_weights(const Exec& exec, const Conv2dPlan& plan, const View& x, b
                       float* grad_weight) {
   check_input(plan.params(), x, images);
   check_output(plan.params(), grad_y);
-  std::visit([&](const auto& device) { conv2d::backward_weights(device, plan, x.data, grad_y.data, grad_weight); }, exec);
+  std::visit([&](const auto& device) { conv2d::backward_weights(device, plan, x.data, grad_y.data, grad_weight); },
+             exec);
 }
 
 }  // namespace
@@ -45,8 +47,8 @@ double Conv2dParams::forward_flops() const {
 }
 
 std::unique_ptr<Conv2dPlan> make_conv2d_plan(const Exec& exec, const Conv2dParams& p) {
-  SIMCLR_CHECK(p.shards > 0 && p.samples > 0 && p.in_channels > 0 && p.out_channels > 0 && p.kernel > 0 && p.stride > 0 &&
-                   p.padding >= 0,
+  SIMCLR_CHECK(p.shards > 0 && p.samples > 0 && p.in_channels > 0 && p.out_channels > 0 && p.kernel > 0 &&
+                   p.stride > 0 && p.padding >= 0,
                "convolution of an empty shape");
   SIMCLR_CHECK(p.height + 2 * p.padding >= p.kernel && p.width + 2 * p.padding >= p.kernel,
                "kernel {} is larger than the padded input {}x{}", p.kernel, p.height, p.width);

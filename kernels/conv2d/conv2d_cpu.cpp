@@ -16,7 +16,9 @@ using Format = memory::format_tag;
 constexpr int64_t kSumChunk = 4096;  // elements that one task of the tree sum takes
 
 memory::desc activation_desc(int64_t samples, int64_t channels, int64_t height, int64_t width) {
-  return {{samples, channels, height, width}, memory::data_type::f32, channel_block() == 16 ? Format::nChw16c : Format::nChw8c};
+  return {{samples, channels, height, width},
+          memory::data_type::f32,
+          channel_block() == 16 ? Format::nChw16c : Format::nChw8c};
 }
 
 memory::desc scratchpad_desc(size_t bytes) {
@@ -31,16 +33,19 @@ class CpuConv2dPlan final : public Conv2dPlan {
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
 
-    const memory::desc any_weights({p.out_channels, p.in_channels, p.kernel, p.kernel}, memory::data_type::f32, Format::any);
+    const memory::desc any_weights({p.out_channels, p.in_channels, p.kernel, p.kernel}, memory::data_type::f32,
+                                   Format::any);
     plain_weights = {{p.out_channels, p.in_channels, p.kernel, p.kernel}, memory::data_type::f32, Format::oihw};
     x = p.input_is_images
             ? memory::desc({p.samples, p.in_channels, p.height, p.width}, memory::data_type::f32, Format::nchw)
             : activation_desc(p.samples, p.in_channels, p.height, p.width);
     y = activation_desc(p.samples, p.out_channels, p.out_height(), p.out_width());
-    // The library asks for the padding that is used on the right and bottom, which is less when the stride leaves rows over.
+    // The library asks for the padding that is used on the right and bottom, which is less when the stride leaves rows
+    // over.
     const int64_t right_h = (p.out_height() - 1) * p.stride + p.kernel - p.height - p.padding;
     const int64_t right_w = (p.out_width() - 1) * p.stride + p.kernel - p.width - p.padding;
-    const onednn::ConvolutionArgs args{x, any_weights, y, {p.stride, p.stride}, {p.padding, p.padding}, {right_h, right_w}};
+    const onednn::ConvolutionArgs args{
+        x, any_weights, y, {p.stride, p.stride}, {p.padding, p.padding}, {right_h, right_w}};
     const auto algorithm = dnnl::algorithm::convolution_direct;
 
     const auto forward_pd = onednn::describe_forward(engine, algorithm, args, attr);
@@ -64,7 +69,9 @@ class CpuConv2dPlan final : public Conv2dPlan {
   }
 
   // Packed weights (forward, backward data) or one packed gradient per shard share the workspace.
-  size_t grad_stride() const { return static_cast<size_t>(round_up(static_cast<int64_t>(grad_weights.get_size()), 256)); }
+  size_t grad_stride() const {
+    return static_cast<size_t>(round_up(static_cast<int64_t>(grad_weights.get_size()), 256));
+  }
   ScratchNeed scratch() const override {
     const size_t packed = std::max(forward_weights.get_size(), params().input_is_images ? 0 : data_weights.get_size());
     return {.workspace_bytes = std::max(packed, grad_stride() * static_cast<size_t>(params().shards)),
@@ -80,9 +87,13 @@ class CpuConv2dPlan final : public Conv2dPlan {
   std::string names;
 };
 
-const CpuConv2dPlan& cpu(const Conv2dPlan& plan) { return static_cast<const CpuConv2dPlan&>(plan); }
+const CpuConv2dPlan& cpu(const Conv2dPlan& plan) {
+  return static_cast<const CpuConv2dPlan&>(plan);
+}
 
-void* writable(const float* p) { return const_cast<float*>(p); }  // the library takes inputs as void*
+void* writable(const float* p) {
+  return const_cast<float*>(p);
+}  // the library takes inputs as void*
 
 void repack(const CpuExec& exec, const memory::desc& from, const void* source, const memory::desc& to, void* target) {
   omp_set_num_threads(exec.threads);  // elements are moved, not summed: any thread count gives the same bits
@@ -93,8 +104,8 @@ void repack(const CpuExec& exec, const memory::desc& from, const void* source, c
 }
 
 memory thread_scratchpad(const CpuExec& exec, int thread, size_t bytes) {
-  SIMCLR_CHECK(bytes <= exec.thread_scratch_bytes, "convolution needs {} bytes of scratch per thread, {} are there", bytes,
-               exec.thread_scratch_bytes);
+  SIMCLR_CHECK(bytes <= exec.thread_scratch_bytes, "convolution needs {} bytes of scratch per thread, {} are there",
+               bytes, exec.thread_scratch_bytes);
   return {scratchpad_desc(bytes), onednn::cpu_engine(), exec.scratch_of(thread)};
 }
 
@@ -121,7 +132,8 @@ void forward(const CpuExec& exec, const Conv2dPlan& plan, const float* x, const 
   });
 }
 
-void backward_data(const CpuExec& exec, const Conv2dPlan& plan, const float* grad_y, const float* weight, float* grad_x) {
+void backward_data(const CpuExec& exec, const Conv2dPlan& plan, const float* grad_y, const float* weight,
+                   float* grad_x) {
   const auto& c = cpu(plan);
   onednn::guarded("convolution backward data", [&] {
     auto* packed = workspace_as<std::byte>(exec, c.data_weights.get_size());
@@ -129,21 +141,26 @@ void backward_data(const CpuExec& exec, const Conv2dPlan& plan, const float* gra
     const size_t x_shard = c.x.get_size() / sizeof(float), y_shard = c.y.get_size() / sizeof(float);
     parallel_for(exec, c.params().shards, [&](int64_t s, int thread) {
       const auto& engine = onednn::cpu_engine();
-      c.backward_data.execute(onednn::thread_stream(),
-                              {{DNNL_ARG_DIFF_DST, memory(c.y, engine, writable(grad_y + static_cast<size_t>(s) * y_shard))},
-                               {DNNL_ARG_WEIGHTS, memory(c.data_weights, engine, packed)},
-                               {DNNL_ARG_DIFF_SRC, memory(c.x, engine, grad_x + static_cast<size_t>(s) * x_shard)},
-                               {DNNL_ARG_SCRATCHPAD, thread_scratchpad(exec, thread, c.data_scratch)}});
+      c.backward_data.execute(
+          onednn::thread_stream(),
+          {{DNNL_ARG_DIFF_DST, memory(c.y, engine, writable(grad_y + static_cast<size_t>(s) * y_shard))},
+           {DNNL_ARG_WEIGHTS, memory(c.data_weights, engine, packed)},
+           {DNNL_ARG_DIFF_SRC, memory(c.x, engine, grad_x + static_cast<size_t>(s) * x_shard)},
+           {DNNL_ARG_SCRATCHPAD, thread_scratchpad(exec, thread, c.data_scratch)}});
     });
   });
 }
 
-void backward_weights(const CpuExec& exec, const Conv2dPlan& plan, const float* x, const float* grad_y, float* grad_weight) {
+void backward_weights(const CpuExec& exec, const Conv2dPlan& plan, const float* x, const float* grad_y,
+                      float* grad_weight) {
   const auto& c = cpu(plan);
   onednn::guarded("convolution backward weights", [&] {
     const int64_t shards = c.params().shards;
-    auto* parts = workspace_as<std::byte>(exec, c.grad_stride() * static_cast<size_t>(shards));  // one gradient per shard
-    const auto part = [&](int64_t s) { return reinterpret_cast<float*>(parts + c.grad_stride() * static_cast<size_t>(s)); };
+    auto* parts =
+        workspace_as<std::byte>(exec, c.grad_stride() * static_cast<size_t>(shards));  // one gradient per shard
+    const auto part = [&](int64_t s) {
+      return reinterpret_cast<float*>(parts + c.grad_stride() * static_cast<size_t>(s));
+    };
     const size_t x_shard = c.x.get_size() / sizeof(float), y_shard = c.y.get_size() / sizeof(float);
     parallel_for(exec, shards, [&](int64_t s, int thread) {
       const auto& engine = onednn::cpu_engine();

@@ -30,13 +30,15 @@ std::vector<double> forward(const Conv2dParams& p, const std::vector<double>& x,
   return y;
 }
 
-std::vector<double> backward_data(const Conv2dParams& p, const std::vector<double>& grad_y, const std::vector<double>& weight) {
+std::vector<double> backward_data(const Conv2dParams& p, const std::vector<double>& grad_y,
+                                  const std::vector<double>& weight) {
   std::vector<double> grad_x(static_cast<size_t>(p.shards * p.samples * p.in_channels * p.height * p.width));
   for_each_term(p, [&](size_t xi, size_t wi, size_t yi) { grad_x[xi] += grad_y[yi] * weight[wi]; });
   return grad_x;
 }
 
-std::vector<double> backward_weights(const Conv2dParams& p, const std::vector<double>& x, const std::vector<double>& grad_y) {
+std::vector<double> backward_weights(const Conv2dParams& p, const std::vector<double>& x,
+                                     const std::vector<double>& grad_y) {
   std::vector<double> grad_weight(static_cast<size_t>(p.weight_elements()));
   for_each_term(p, [&](size_t xi, size_t wi, size_t yi) { grad_weight[wi] += x[xi] * grad_y[yi]; });
   return grad_weight;

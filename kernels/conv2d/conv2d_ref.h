@@ -9,7 +9,9 @@ namespace simclr::conv2d_ref {
 
 // x [N, in, H, W], weight [out, in, k, k], y [N, out, H', W'] with N = shards * samples.
 std::vector<double> forward(const Conv2dParams& p, const std::vector<double>& x, const std::vector<double>& weight);
-std::vector<double> backward_data(const Conv2dParams& p, const std::vector<double>& grad_y, const std::vector<double>& weight);
-std::vector<double> backward_weights(const Conv2dParams& p, const std::vector<double>& x, const std::vector<double>& grad_y);
+std::vector<double> backward_data(const Conv2dParams& p, const std::vector<double>& grad_y,
+                                  const std::vector<double>& weight);
+std::vector<double> backward_weights(const Conv2dParams& p, const std::vector<double>& x,
+                                     const std::vector<double>& grad_y);
 
 }  // namespace simclr::conv2d_ref

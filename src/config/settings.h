@@ -1,5 +1,6 @@
 // Every setting of a run as plain structs; the default stands here and nowhere else.
-// Read by config/loader, checked by config/validator, listed with unit and range in configs/reference.yaml.
+// Type, unit and range of each stand in config/key_table.cpp, the names of enum values in config/enum_names.h;
+// configs/reference.yaml is the page for users, held to all three by a test.
 #pragma once
 
 #include <array>
@@ -29,45 +30,59 @@ struct RunSettings {
   DeviceChoice device = DeviceChoice::kAuto;
   Precision precision = Precision::kFp32;
   int threads = 0;  // per rank; 0 = auto: the cores that this rank may use, shared by the ranks of the host
+
+  bool operator==(const RunSettings&) const = default;
 };
 
 struct SyntheticSettings {
   int64_t train_images = 4096;
   int64_t test_images = 1024;
+
+  bool operator==(const SyntheticSettings&) const = default;
 };
 
 struct DataSettings {
   DataFormat format = DataFormat::kSynthetic;
-  std::string path;          // folder of the data set; unused by synthetic
-  int64_t image_size = 32;   // side of a view, pixels
-  int workers = -1;          // prefetch threads per rank; -1 = auto; 0 = in the training thread
+  std::string path;         // folder of the data set; unused by synthetic
+  int64_t image_size = 32;  // side of a view, pixels
+  int workers = -1;         // prefetch threads per rank; -1 = auto; 0 = in the training thread
   SyntheticSettings synthetic;
+
+  bool operator==(const DataSettings&) const = default;
 };
 
 struct JitterSettings {
   double probability = 0.8;
   double brightness = 0.4, contrast = 0.4, saturation = 0.4;  // factor uniform in [max(0, 1-x), 1+x]
   double hue = 0.1;                                           // turn of the hue circle uniform in [-x, x], x <= 0.5
+
+  bool operator==(const JitterSettings&) const = default;
 };
 
 struct BlurSettings {
   double probability = 0.0;
   std::array<double, 2> sigma = {0.1, 2.0};  // pixels
+
+  bool operator==(const BlurSettings&) const = default;
 };
 
 struct NormalizeSettings {
   std::vector<double> mean;  // per channel, of values in [0, 1]; empty = computed from the training pictures
   std::vector<double> std;
+
+  bool operator==(const NormalizeSettings&) const = default;
 };
 
 struct ViewSettings {
-  std::array<double, 2> crop_scale = {0.2, 1.0};    // share of the picture's area
+  std::array<double, 2> crop_scale = {0.2, 1.0};      // share of the picture's area
   std::array<double, 2> crop_ratio = {0.75, 1.3333};  // width / height
   double flip = 0.5;
   JitterSettings jitter;
   double grayscale = 0.2;
   BlurSettings blur;
   NormalizeSettings normalize;
+
+  bool operator==(const ViewSettings&) const = default;
 };
 
 struct EncoderSettings {
@@ -75,6 +90,8 @@ struct EncoderSettings {
   int64_t width = 64;  // channels of the first stage
   Stem stem = Stem::kCifar;
   bool zero_init_residual = false;
+
+  bool operator==(const EncoderSettings&) const = default;
 };
 
 struct ProjectorSettings {
@@ -82,18 +99,24 @@ struct ProjectorSettings {
   int64_t hidden = 512;
   int64_t output = 128;
   bool batch_norm = true;
+
+  bool operator==(const ProjectorSettings&) const = default;
 };
 
 struct BatchNormSettings {
   BatchNormViews views = BatchNormViews::kJoint;
   double momentum = 0.1;
   double eps = 1e-5;
+
+  bool operator==(const BatchNormSettings&) const = default;
 };
 
 struct ModelSettings {
   EncoderSettings encoder;
   ProjectorSettings projector;
   BatchNormSettings batch_norm;
+
+  bool operator==(const ModelSettings&) const = default;
 };
 
 struct LossSettings {
@@ -101,6 +124,8 @@ struct LossSettings {
   LossAlgorithm algorithm = LossAlgorithm::kAuto;
   double temperature = 0.5;
   double margin = 0.0;
+
+  bool operator==(const LossSettings&) const = default;
 };
 
 struct OptimizerSettings {
@@ -113,42 +138,57 @@ struct OptimizerSettings {
   double eps = 1e-8;
   double weight_decay = 5e-4;
   bool decay_1d = false;  // weight decay on biases and batch-norm parameters too
+
+  bool operator==(const OptimizerSettings&) const = default;
 };
 
 struct ScheduleSettings {
   double warmup_epochs = 0;
   ScheduleType type = ScheduleType::kCosine;
+
+  bool operator==(const ScheduleSettings&) const = default;
 };
 
 struct TrainSettings {
   int64_t global_batch = 512;
   int shards = 8;
   int64_t epochs = 100;
-  int64_t max_steps = 0;     // > 0: the run and its schedule have this many steps instead of `epochs`
-  int64_t stop_at_step = 0;  // > 0: stop as if asked to after this step (checkpoint, exit code 75); the schedule is not touched
+  int64_t max_steps = 0;  // > 0: the run and its schedule have this many steps instead of `epochs`
+  int64_t stop_at_step =
+      0;  // > 0: stop as if asked to after this step (checkpoint, exit code 75); the schedule is not touched
   Reduction reduction = Reduction::kOrdered;
   int64_t check_every = 100;  // steps between comparisons of the ranks' weights; 0 = only at start
   double timeout_s = 600;
+
+  bool operator==(const TrainSettings&) const = default;
 };
 
 struct CheckpointSettings {
   int64_t every_epochs = 1;
   int64_t every_steps = 0;
   int keep = 3;
+
+  bool operator==(const CheckpointSettings&) const = default;
 };
 
 struct KnnSettings {
   int64_t every_epochs = 5;  // 0 = never; otherwise also before the first step and after the last
   int k = 20;
   double temperature = 0.1;
+
+  bool operator==(const KnnSettings&) const = default;
 };
 
 struct EvaluateSettings {
   KnnSettings knn;
+
+  bool operator==(const EvaluateSettings&) const = default;
 };
 
 struct LogSettings {
   int64_t every_steps = 10;
+
+  bool operator==(const LogSettings&) const = default;
 };
 
 struct Settings {
@@ -163,6 +203,8 @@ struct Settings {
   CheckpointSettings checkpoint;
   EvaluateSettings evaluate;
   LogSettings log;
+
+  bool operator==(const Settings&) const = default;
 };
 
 }  // namespace simclr

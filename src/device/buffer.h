@@ -18,7 +18,9 @@ class Buffer {
   std::byte* data() const { return memory_.get(); }
   size_t bytes() const { return bytes_; }
   template <typename T>
-  std::span<T> as() const { return {reinterpret_cast<T*>(memory_.get()), bytes_ / sizeof(T)}; }
+  std::span<T> as() const {
+    return {reinterpret_cast<T*>(memory_.get()), bytes_ / sizeof(T)};
+  }
 
  private:
   struct Free {

@@ -6,7 +6,9 @@ Context::Context(int threads) : exec_(CpuExec{.threads = threads}) {
   SIMCLR_CHECK(threads >= 1, "a context needs at least one thread, got {}", threads);
 }
 
-int Context::threads() const { return std::get<CpuExec>(exec_).threads; }
+int Context::threads() const {
+  return std::get<CpuExec>(exec_).threads;
+}
 
 void Context::reserve(const ScratchNeed& need) {
   auto& cpu = std::get<CpuExec>(exec_);

@@ -22,7 +22,9 @@ class Context {
   // A zero-filled buffer, counted in allocated_bytes().
   Buffer allocate(size_t bytes);
   template <typename T>
-  Buffer allocate_elements(int64_t count) { return allocate(static_cast<size_t>(count) * sizeof(T)); }
+  Buffer allocate_elements(int64_t count) {
+    return allocate(static_cast<size_t>(count) * sizeof(T));
+  }
 
   size_t allocated_bytes() const { return allocated_bytes_; }
 

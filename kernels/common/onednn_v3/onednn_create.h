@@ -11,9 +11,13 @@ struct ConvolutionArgs {
 };
 
 inline dnnl::convolution_forward::primitive_desc describe_forward(const dnnl::engine& engine, dnnl::algorithm algorithm,
-                                                                  const ConvolutionArgs& a, const dnnl::primitive_attr& attr) {
-  return {engine,    dnnl::prop_kind::forward_training, algorithm,       a.src, a.weights, a.dst,
-          a.strides, a.padding_left,                    a.padding_right, attr};
+                                                                  const ConvolutionArgs& a,
+                                                                  const dnnl::primitive_attr& attr) {
+  return {engine,          dnnl::prop_kind::forward_training,
+          algorithm,       a.src,
+          a.weights,       a.dst,
+          a.strides,       a.padding_left,
+          a.padding_right, attr};
 }
 
 inline dnnl::convolution_backward_data::primitive_desc describe_backward_data(

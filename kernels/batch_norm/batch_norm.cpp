@@ -1,0 +1,86 @@
+// Shape checks of batch_norm, once for all devices, then dispatch on Exec.
+#include "kernels/batch_norm/batch_norm.h"
+
+#include <algorithm>
+
+#include "kernels/batch_norm/batch_norm_device.h"
+
+namespace simclr {
+namespace {
+
+void check_groups(const ConstActivation& x, int groups) {
+  SIMCLR_CHECK(groups == 1 || groups == 2, "batch norm has one or two groups of statistics, not {}", groups);
+  SIMCLR_CHECK(x.samples % groups == 0, "{} samples a shard cannot be cut into {} views", x.samples, groups);
+  SIMCLR_CHECK(x.shards > 0 && x.elements() > 0, "batch norm of nothing");
+}
+
+}  // namespace
+
+ScratchNeed batch_norm_scratch(int64_t shards, int64_t channels, int groups) {
+  const auto padded = static_cast<size_t>(round_up(channels, channel_block()));
+  const size_t parts = static_cast<size_t>(shards * groups) * 2 * padded * sizeof(double);
+  const size_t coefficients = static_cast<size_t>(groups) * 4 * padded * sizeof(float);
+  return {.workspace_bytes = std::max(parts, coefficients)};
+}
+
+void batch_norm_sums(const Exec& exec, ConstActivation x, int groups, double* sums) {
+  check_groups(x, groups);
+  std::visit([&](const auto& device) { batch_norm::sums(device, x, groups, sums); }, exec);
+}
+
+void batch_norm_statistics(const Exec& exec, const double* sums, int64_t channels, int groups, int64_t count,
+                           double eps, BatchNormStatistics s) {
+  SIMCLR_CHECK(count > 0 && eps > 0, "statistics over {} values with eps {}", count, eps);
+  const int64_t padded = round_up(channels, channel_block());
+  std::visit([&](const auto& device) { batch_norm::statistics(device, sums, padded, groups, count, eps, s); }, exec);
+}
+
+void batch_norm_apply(const Exec& exec, ConstActivation x, BatchNormStatistics s, const BatchNormApply& how,
+                      Activation y) {
+  check_groups(x, how.groups);
+  SIMCLR_CHECK(x.same_shape(y), "batch norm's output has another shape than its input");
+  std::visit([&](const auto& device) { batch_norm::apply(device, x, s, how, y.data); }, exec);
+}
+
+void batch_norm_backward_sums(const Exec& exec, ConstActivation grad_y, ConstActivation x, BatchNormStatistics s,
+                              const BatchNormBackward& how, float* masked, double* sums) {
+  check_groups(x, how.groups);
+  SIMCLR_CHECK(x.same_shape(grad_y), "batch norm's gradient has another shape than its input");
+  std::visit([&](const auto& device) { batch_norm::backward_sums(device, grad_y, x, s, how, masked, sums); }, exec);
+}
+
+void batch_norm_parameter_gradients(const Exec& exec, const double* sums, int64_t channels, int groups,
+                                    BatchNormStatistics s, float* grad_gamma, float* grad_beta) {
+  std::visit(
+      [&](const auto& device) {
+        batch_norm::parameter_gradients(device, sums, channels, groups, s, grad_gamma, grad_beta);
+      },
+      exec);
+}
+
+void batch_norm_backward_apply(const Exec& exec, ConstActivation grad_y, ConstActivation x, BatchNormStatistics s,
+                               const BatchNormBackward& how, const double* sums, int64_t count, Activation grad_x) {
+  check_groups(x, how.groups);
+  SIMCLR_CHECK(x.same_shape(grad_y) && x.same_shape(grad_x),
+               "batch norm's gradients have another shape than its input");
+  std::visit(
+      [&](const auto& device) { batch_norm::backward_apply(device, grad_y, x, s, how, sums, count, grad_x.data); },
+      exec);
+}
+
+void batch_norm_update_running(const Exec& exec, BatchNormStatistics s, int64_t channels, int groups, int64_t count,
+                               double momentum, const int* skip, float* running_mean, float* running_var) {
+  std::visit(
+      [&](const auto& device) {
+        batch_norm::update_running(device, s, channels, groups, count, momentum, skip, running_mean, running_var);
+      },
+      exec);
+}
+
+void batch_norm_use_running(const Exec& exec, const float* running_mean, const float* running_var, int64_t channels,
+                            double eps, BatchNormStatistics s) {
+  std::visit([&](const auto& device) { batch_norm::use_running(device, running_mean, running_var, channels, eps, s); },
+             exec);
+}
+
+}  // namespace simclr

@@ -1,0 +1,83 @@
+// Batch normalisation over the GLOBAL batch, with fused residual add and ReLU (Ioffe and Szegedy 2015).
+//   mean = sum(x)/M, var = sum(x^2)/M - mean^2 (biased), M = elements per channel of all ranks
+//   y = relu?( gamma * (x - mean) / sqrt(var + eps) + beta [+ residual] )
+//   grad_gamma = sum g*xhat, grad_beta = sum g,  g = grad_y where y > 0 (with ReLU), else grad_y
+//   grad_x = gamma*inv_std * ( g - grad_beta/M - xhat * grad_gamma/M );   grad_residual = g
+//
+// The op makes each rank's part of the sums; the layer (nn/batch_norm_layer) adds them over ranks between two calls.
+// Groups: 1 = one set of statistics for both views (joint), 2 = one per view; in a shard the first half of the samples
+// is view 1. A group's M is the count of that group.
+// Shapes: x, y, residual [shards, samples, C, H, W]; statistics [groups, Cp], sums [groups, 2, Cp], gamma and beta [C];
+// Cp = C rounded up to the channel block. Padding channels: statistics 0, output 0.
+// Bits: sums are made per shard in double, shards combined by the ordered tree; ranks and threads do not change them.
+// Large means lose nothing: sums are taken about the first value of each channel in the shard.
+// Synchronous on the CPU. No allocation: needs batch_norm_scratch().
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/common/exec.h"
+#include "kernels/common/views.h"
+
+namespace simclr {
+
+struct BatchNormStatistics {
+  float* mean = nullptr;     // [groups, Cp]
+  float* inv_std = nullptr;  // [groups, Cp]  1/sqrt(var + eps)
+  double* var = nullptr;     // [groups, Cp]  biased, for the running statistics
+};
+
+ScratchNeed batch_norm_scratch(int64_t shards, int64_t channels, int groups);
+inline int64_t batch_norm_sum_elements(int64_t channels, int groups) {
+  return groups * 2 * round_up(channels, channel_block());
+}
+
+// sums[g][0] = sum x, sums[g][1] = sum x^2 over this rank's shards.
+void batch_norm_sums(const Exec& exec, ConstActivation x, int groups, double* sums);
+
+// From the global sums; count = M of one group.
+void batch_norm_statistics(const Exec& exec, const double* sums, int64_t channels, int groups, int64_t count,
+                           double eps, BatchNormStatistics statistics);
+
+struct BatchNormApply {
+  int groups = 1;
+  bool relu = false;
+  const float* gamma = nullptr;     // [C]
+  const float* beta = nullptr;      // [C]
+  const float* residual = nullptr;  // like x, or none
+};
+// y may be x or residual.
+void batch_norm_apply(const Exec& exec, ConstActivation x, BatchNormStatistics statistics, const BatchNormApply& how,
+                      Activation y);
+
+struct BatchNormBackward {
+  int groups = 1;
+  const float* gamma = nullptr;   // [C]
+  const float* relu_y = nullptr;  // the forward output when ReLU was fused, else none
+};
+// sums[g][0] = sum g, sums[g][1] = sum g*(x - mean) over this rank's shards. masked, when given, receives g
+// (it may be grad_y itself) and is then what batch_norm_backward_apply takes, with relu_y left out.
+void batch_norm_backward_sums(const Exec& exec, ConstActivation grad_y, ConstActivation x,
+                              BatchNormStatistics statistics, const BatchNormBackward& how, float* masked,
+                              double* sums);
+
+// grad_gamma, grad_beta [C] from the global sums (already global: not to be summed over ranks again).
+void batch_norm_parameter_gradients(const Exec& exec, const double* sums, int64_t channels, int groups,
+                                    BatchNormStatistics statistics, float* grad_gamma, float* grad_beta);
+
+// grad_x may be grad_y.
+void batch_norm_backward_apply(const Exec& exec, ConstActivation grad_y, ConstActivation x,
+                               BatchNormStatistics statistics, const BatchNormBackward& how, const double* sums,
+                               int64_t count, Activation grad_x);
+
+// running = (1-momentum)*running + momentum*new, with the unbiased variance, once per group, view 1 first.
+// Does nothing when *skip is not 0 (a step that went non-finite leaves no trace).
+void batch_norm_update_running(const Exec& exec, BatchNormStatistics statistics, int64_t channels, int groups,
+                               int64_t count, double momentum, const int* skip, float* running_mean,
+                               float* running_var);
+
+// Evaluation mode: statistics (one group) from the running ones.
+void batch_norm_use_running(const Exec& exec, const float* running_mean, const float* running_var, int64_t channels,
+                            double eps, BatchNormStatistics statistics);
+
+}  // namespace simclr

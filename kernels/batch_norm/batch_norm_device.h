@@ -1,0 +1,23 @@
+// What each device implements of batch_norm; called after the shapes have been checked. Not for users of the op.
+#pragma once
+
+#include "kernels/batch_norm/batch_norm.h"
+
+namespace simclr::batch_norm {
+
+void sums(const CpuExec&, ConstActivation x, int groups, double* sums);
+void statistics(const CpuExec&, const double* sums, int64_t padded, int groups, int64_t count, double eps,
+                BatchNormStatistics);
+void apply(const CpuExec&, ConstActivation x, BatchNormStatistics, const BatchNormApply& how, float* y);
+void backward_sums(const CpuExec&, ConstActivation grad_y, ConstActivation x, BatchNormStatistics,
+                   const BatchNormBackward& how, float* masked, double* sums);
+void parameter_gradients(const CpuExec&, const double* sums, int64_t channels, int groups, BatchNormStatistics,
+                         float* grad_gamma, float* grad_beta);
+void backward_apply(const CpuExec&, ConstActivation grad_y, ConstActivation x, BatchNormStatistics,
+                    const BatchNormBackward& how, const double* sums, int64_t count, float* grad_x);
+void update_running(const CpuExec&, BatchNormStatistics, int64_t channels, int groups, int64_t count, double momentum,
+                    const int* skip, float* running_mean, float* running_var);
+void use_running(const CpuExec&, const float* running_mean, const float* running_var, int64_t channels, double eps,
+                 BatchNormStatistics);
+
+}  // namespace simclr::batch_norm

@@ -1,0 +1,22 @@
+#include "kernels/optimizer_update/optimizer_update.h"
+
+#include "kernels/optimizer_update/optimizer_update_device.h"
+
+namespace simclr {
+
+void sgd_update(const Exec& exec, std::span<const ParameterRun> runs, const SgdUpdate& how, const int* skip) {
+  for (const auto& r : runs) SIMCLR_CHECK(r.weight && r.grad && r.first, "SGD needs weight, gradient and momentum");
+  std::visit([&](const auto& device) { optimizer_update::sgd(device, runs, how, skip); }, exec);
+}
+
+void adamw_update(const Exec& exec, std::span<const ParameterRun> runs, const AdamWUpdate& how, const int* skip) {
+  for (const auto& r : runs) SIMCLR_CHECK(r.weight && r.grad && r.first && r.second, "AdamW needs both moments");
+  SIMCLR_CHECK(how.t >= 1, "AdamW counts steps from 1, got {}", how.t);
+  std::visit([&](const auto& device) { optimizer_update::adamw(device, runs, how, skip); }, exec);
+}
+
+void flag_non_finite(const Exec& exec, std::span<const float> values, int* flag) {
+  std::visit([&](const auto& device) { optimizer_update::flag_non_finite(device, values, flag); }, exec);
+}
+
+}  // namespace simclr

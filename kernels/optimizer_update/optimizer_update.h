@@ -1,0 +1,44 @@
+// The updates of the optimizers and the check that guards them, element by element over runs of parameters.
+//
+// SGD (order of operations as in PyTorch's torch.optim.SGD, dampening 0):
+//   g = grad + weight_decay * w;   v = momentum * v + g;   g = nesterov ? g + momentum * v : v;   w = w - lr * g
+// AdamW (Loshchilov and Hutter 2019, as in torch.optim.AdamW):
+//   w = w - lr * weight_decay * w;   m = beta1*m + (1-beta1)*grad;   v = beta2*v + (1-beta2)*grad^2
+//   w = w - lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps),   t = 1 for the first step
+// Each does nothing when *skip is not 0: a non-finite step never reaches weights or moments.
+// All arrays have the length of their run; no overlap. Synchronous on the CPU.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/common/exec.h"
+
+namespace simclr {
+
+// One parameter: where its values lie and whether weight decay applies.
+struct ParameterRun {
+  float* weight = nullptr;
+  const float* grad = nullptr;
+  float* first = nullptr;   // SGD: momentum buffer; AdamW: exponential average of the gradient
+  float* second = nullptr;  // AdamW: exponential average of the squared gradient
+  int64_t elements = 0;
+  bool decay = true;
+};
+
+struct SgdUpdate {
+  float lr = 0, momentum = 0, weight_decay = 0;
+  bool nesterov = false;
+};
+void sgd_update(const Exec& exec, std::span<const ParameterRun> runs, const SgdUpdate& how, const int* skip);
+
+struct AdamWUpdate {
+  float lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
+  int64_t t = 1;
+};
+void adamw_update(const Exec& exec, std::span<const ParameterRun> runs, const AdamWUpdate& how, const int* skip);
+
+// Sets *flag to 1 when any of the values is infinite or NaN; never clears it.
+void flag_non_finite(const Exec& exec, std::span<const float> values, int* flag);
+
+}  // namespace simclr
