@@ -1,0 +1,75 @@
+#include "src/nn/batch_norm_layer.h"
+
+#include <algorithm>
+
+#include "src/nn/initializer.h"
+
+namespace simclr {
+
+BatchNormLayer::BatchNormLayer(const LayerContext& lc, const std::string& name, int64_t channels, int64_t height,
+                               int64_t width)
+    : context_(&lc.context),
+      collectives_(&lc.collectives),
+      settings_(lc.batch_norm),
+      channels_(channels),
+      places_(height * width),
+      global_rows_(lc.geometry.global_rows()),
+      groups_(lc.batch_norm.views == BatchNormViews::kSeparate ? 2 : 1),
+      weight_(&lc.store.add(name + ".weight", {channels}, GradientScope::kGlobal)),
+      bias_(&lc.store.add(name + ".bias", {channels}, GradientScope::kGlobal)),
+      running_mean_(&lc.store.add_buffer(name + ".running_mean", {channels})),
+      running_var_(&lc.store.add_buffer(name + ".running_var", {channels})) {
+  const int64_t padded = groups_ * round_up(channels, channel_block());
+  mean_ = lc.context.allocate_elements<float>(padded);
+  inv_std_ = lc.context.allocate_elements<float>(padded);
+  var_ = lc.context.allocate_elements<double>(padded);
+  sums_ = lc.context.allocate_elements<double>(batch_norm_sum_elements(channels, groups_));
+  statistics_ = {mean_.as<float>().data(), inv_std_.as<float>().data(), var_.as<double>().data()};
+  lc.context.reserve(batch_norm_scratch(lc.geometry.local_shards, channels, groups_));
+}
+
+void BatchNormLayer::forward(Mode mode, ConstActivation x, const Fused& fused, Activation y) {
+  const Exec& exec = context_->exec();
+  const int groups = mode == Mode::kTrain ? groups_ : 1;
+  if (mode == Mode::kTrain) {
+    const auto sums = sums_.as<double>();
+    batch_norm_sums(exec, x, groups, sums.data());
+    collectives_->ordered_sum(sums);  // [groups, 2, Cp]: now over all ranks
+    batch_norm_statistics(exec, sums.data(), channels_, groups, count(), settings_.eps, statistics_);
+  } else {
+    batch_norm_use_running(exec, running_mean_->value, running_var_->value, channels_, settings_.eps, statistics_);
+  }
+  batch_norm_apply(
+      exec, x, statistics_,
+      {.groups = groups, .relu = fused.relu, .gamma = weight_->value, .beta = bias_->value, .residual = fused.residual},
+      y);
+}
+
+void BatchNormLayer::backward(ConstActivation grad_y, ConstActivation x, const float* relu_y, float* masked,
+                              Activation grad_x) {
+  const Exec& exec = context_->exec();
+  const auto sums = sums_.as<double>();
+  BatchNormBackward how{.groups = groups_, .gamma = weight_->value, .relu_y = relu_y};
+  batch_norm_backward_sums(exec, grad_y, x, statistics_, how, masked, sums.data());
+  collectives_->ordered_sum(sums);  // [groups, 2, Cp]: sum g, sum g*(x - mean) over all ranks
+  batch_norm_parameter_gradients(exec, sums.data(), channels_, groups_, statistics_, weight_->grad, bias_->grad);
+  if (masked) {
+    grad_y.data = masked;
+    how.relu_y = nullptr;
+  }
+  batch_norm_backward_apply(exec, grad_y, x, statistics_, how, sums.data(), count(), grad_x);
+}
+
+void BatchNormLayer::update_running_statistics(const int* skip) {
+  batch_norm_update_running(context_->exec(), statistics_, channels_, groups_, count(), settings_.momentum, skip,
+                            running_mean_->value, running_var_->value);
+}
+
+void BatchNormLayer::initialize(float gamma) {
+  initialize_constant(*weight_, gamma);
+  initialize_constant(*bias_, 0.0F);
+  std::fill_n(running_mean_->value, channels_, 0.0F);
+  std::fill_n(running_var_->value, channels_, 1.0F);
+}
+
+}  // namespace simclr

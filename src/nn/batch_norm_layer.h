@@ -1,0 +1,47 @@
+// Batch norm over the global batch: the op kernels/batch_norm, its parameters and running statistics, and the two sums
+// over ranks (one in forward, one in backward) that make the batch global.
+#pragma once
+
+#include <string>
+
+#include "kernels/batch_norm/batch_norm.h"
+#include "src/nn/layer_context.h"
+
+namespace simclr {
+
+class BatchNormLayer {
+ public:
+  // height and width 1 for a matrix.
+  BatchNormLayer(const LayerContext& lc, const std::string& name, int64_t channels, int64_t height, int64_t width);
+
+  struct Fused {
+    bool relu = false;
+    const float* residual = nullptr;  // like x
+  };
+  void forward(Mode mode, ConstActivation x, const Fused& fused, Activation y);
+
+  // relu_y: the output of forward when ReLU was fused, else null. masked: receives grad_y where relu_y > 0 when given
+  // (may be grad_y itself). Sets the gradients of weight and bias, which are then global.
+  void backward(ConstActivation grad_y, ConstActivation x, const float* relu_y, float* masked, Activation grad_x);
+
+  // After the step is known to be finite (*skip == 0), as the weights' update.
+  void update_running_statistics(const int* skip);
+
+  // weight = gamma, bias = 0, running mean 0 and variance 1.
+  void initialize(float gamma);
+
+ private:
+  int64_t count() const { return global_rows_ / groups_ * places_; }  // M of one group
+
+  Context* context_;
+  Collectives* collectives_;
+  BatchNormSettings settings_;
+  int64_t channels_, places_, global_rows_;
+  int groups_;
+  Parameter *weight_, *bias_;
+  NamedBuffer *running_mean_, *running_var_;
+  Buffer mean_, inv_std_, var_, sums_;
+  BatchNormStatistics statistics_;
+};
+
+}  // namespace simclr

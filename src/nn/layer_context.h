@@ -1,0 +1,37 @@
+// What every layer is built with: device, ranks, parameter store, and how the global batch is cut.
+#pragma once
+
+#include <cstdint>
+
+#include "src/comm/collectives.h"
+#include "src/config/settings.h"
+#include "src/device/context.h"
+#include "src/nn/parameter_store.h"
+
+namespace simclr {
+
+// The cut of the global batch (DESIGN: S shards belong to the mathematics of a run, the number of ranks does not).
+struct ShardGeometry {
+  int64_t shards = 0;            // S, of all ranks
+  int64_t local_shards = 0;      // S / W
+  int64_t first_shard = 0;       // of this rank
+  int64_t images_per_shard = 0;  // n
+
+  int64_t samples() const { return 2 * images_per_shard; }             // views per shard
+  int64_t local_rows() const { return local_shards * samples(); }      // views on this rank
+  int64_t global_rows() const { return shards * samples(); }           // 2B
+  int64_t global_images() const { return shards * images_per_shard; }  // B
+};
+
+// Train: batch statistics over all ranks. Evaluate: running statistics, no communication.
+enum class Mode { kTrain, kEvaluate };
+
+struct LayerContext {
+  Context& context;
+  Collectives& collectives;
+  ParameterStore& store;
+  ShardGeometry geometry;
+  BatchNormSettings batch_norm;
+};
+
+}  // namespace simclr

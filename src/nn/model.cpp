@@ -1,0 +1,49 @@
+#include "src/nn/model.h"
+
+#include <fmt/format.h>
+
+namespace simclr {
+
+Model::Model(Context& context, Collectives& collectives, const ShardGeometry& geometry, const ModelSettings& settings,
+             int64_t image_size, uint64_t seed)
+    : lc_{context, collectives, store_, geometry, settings.batch_norm},
+      settings_(settings),
+      encoder_(lc_, settings.encoder, image_size),
+      projector_(lc_, settings.projector, encoder_.out_features()) {
+  store_.allocate(context);
+  encoder_.allocate_gradients(context);
+  encoder_.initialize(seed);
+  projector_.initialize(seed);
+}
+
+ConstMatrix Model::forward(ConstImages x) {
+  h_ = encoder_.forward(Mode::kTrain, x);
+  return projector_.forward(Mode::kTrain, h_);
+}
+
+void Model::backward(ConstMatrix grad_z) {
+  encoder_.backward(projector_.backward(h_, grad_z));
+}
+
+void Model::update_running_statistics(const int* skip) {
+  encoder_.update_running_statistics(skip);
+  projector_.update_running_statistics(skip);
+}
+
+ConstMatrix Model::encode(ConstImages x) {
+  return encoder_.forward(Mode::kEvaluate, x);
+}
+
+double Model::step_flops() const {
+  return 3.0 * (encoder_.forward_flops() + projector_.forward_flops());
+}
+
+std::string Model::describe() const {
+  const auto& e = settings_.encoder;
+  const auto& p = settings_.projector;
+  return fmt::format("ResNet-{} width {} ({} stem), representation {}; projector of {} layers to {}{}; {} parameters",
+                     e.depth, e.width, e.stem == Stem::kCifar ? "cifar" : "imagenet", representation_size(), p.layers,
+                     p.output, p.batch_norm ? " with batch norm" : "", store_.element_count());
+}
+
+}  // namespace simclr

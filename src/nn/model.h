@@ -1,0 +1,44 @@
+// The network of a run: encoder and projector, their parameters, forward and backward over this rank's shards.
+#pragma once
+
+#include <string>
+
+#include "src/nn/projector.h"
+#include "src/nn/resnet.h"
+
+namespace simclr {
+
+class Model {
+ public:
+  // Allocates everything; weights are initialised from the seed.
+  Model(Context& context, Collectives& collectives, const ShardGeometry& geometry, const ModelSettings& settings,
+        int64_t image_size, uint64_t seed);
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  // Train mode. x [shards, 2n, 3, size, size] stays as it is until backward. Returns z [shards*2n, C] (padded stride).
+  ConstMatrix forward(ConstImages x);
+  // Sets all gradients: per-rank ones (to be summed over ranks) and the batch-norm ones (global already).
+  void backward(ConstMatrix grad_z);
+  // Running statistics take in the last forward's batch, unless *skip.
+  void update_running_statistics(const int* skip);
+
+  // Evaluation mode: h [shards*2n, D], no communication, nothing of the training changes but activations.
+  ConstMatrix encode(ConstImages x);
+
+  ParameterStore& store() { return store_; }
+  const ParameterStore& store() const { return store_; }
+  int64_t representation_size() const { return encoder_.out_features(); }  // D
+  double step_flops() const;  // forward and backward of this rank, about 3 x forward
+  std::string describe() const;
+
+ private:
+  ParameterStore store_;
+  LayerContext lc_;
+  ModelSettings settings_;
+  ResNet encoder_;
+  Projector projector_;
+  ConstMatrix h_;
+};
+
+}  // namespace simclr

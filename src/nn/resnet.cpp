@@ -1,0 +1,114 @@
+#include "src/nn/resnet.h"
+
+#include <fmt/format.h>
+
+#include "kernels/pool/pool.h"
+#include "src/nn/initializer.h"
+
+namespace simclr {
+namespace {
+
+ConvShape stem_shape(const EncoderSettings& s, int64_t image_size) {
+  ConvShape shape{.in = 3, .out = s.width, .height = image_size, .width = image_size, .input_is_images = true};
+  if (s.stem == Stem::kImagenet) shape.kernel = 7, shape.stride = 2, shape.padding = 3;
+  return shape;
+}
+
+}  // namespace
+
+std::vector<int> resnet_blocks(int depth) {
+  switch (depth) {
+    case 10:
+      return {1, 1, 1, 1};
+    case 18:
+      return {2, 2, 2, 2};
+    default:
+      fail(ExitCode::kUsage, "model.encoder.depth: no ResNet of basic blocks with depth {}; choose 10 or 18", depth);
+  }
+}
+
+ResNet::ResNet(const LayerContext& lc, const EncoderSettings& settings, int64_t image_size)
+    : lc_(lc),
+      settings_(settings),
+      conv1_(lc, "conv1", stem_shape(settings, image_size)),
+      bn1_(lc, "bn1", settings.width, conv1_.out_height(), conv1_.out_width()),
+      c1_(lc, settings.width, conv1_.out_height(), conv1_.out_width()),
+      h1_(lc, settings.width, conv1_.out_height(), conv1_.out_width()) {
+  int64_t height = conv1_.out_height(), width = conv1_.out_width(), channels = settings.width;
+  gradients_.want(h1_.view());
+  if (settings.stem == Stem::kImagenet) {
+    height = max_pool_out(height);
+    width = max_pool_out(width);
+    pooled_ = ActivationBuffer(lc, channels, height, width);
+    pool_winners_ = lc.context.allocate_elements<uint8_t>(pooled_.view().elements());
+  }
+  const auto counts = resnet_blocks(settings.depth);
+  for (size_t stage = 0; stage < counts.size(); ++stage) {
+    const int64_t out = settings.width << stage;
+    for (int i = 0; i < counts[stage]; ++i) {
+      const int64_t stride = stage > 0 && i == 0 ? 2 : 1;
+      auto& block = blocks_.emplace_back(
+          lc, fmt::format("layer{}.{}", stage + 1, i),
+          BasicBlock::Shape{.in = channels, .out = out, .height = height, .width = width, .stride = stride});
+      block.want(gradients_);
+      channels = out;
+      height = (height - 1) / stride + 1;
+      width = (width - 1) / stride + 1;
+    }
+  }
+  out_features_ = channels;
+  features_ = lc.context.allocate_elements<float>(lc.geometry.local_rows() * padded_cols(out_features_));
+}
+
+ConstMatrix ResNet::forward(Mode mode, ConstImages x) {
+  images_ = x;
+  block_inputs_.clear();
+  conv1_.forward(x, c1_.view());
+  bn1_.forward(mode, c1_.view(), {.relu = true}, h1_.view());
+  ConstActivation current = h1_.view();
+  if (settings_.stem == Stem::kImagenet) {
+    max_pool_forward(lc_.context.exec(), h1_.view(), pooled_.view(), pool_winners_.as<uint8_t>().data());
+    current = pooled_.view();
+  }
+  for (auto& block : blocks_) {
+    block_inputs_.push_back(current);
+    current = block.forward(mode, current);
+  }
+  last_ = {nullptr, current.shards, current.samples, current.channels, current.height, current.width};
+  const Matrix h{features_.as<float>().data(), lc_.geometry.local_rows(), out_features_, padded_cols(out_features_)};
+  global_average_pool_forward(lc_.context.exec(), current, h);
+  return h;
+}
+
+void ResNet::backward(ConstMatrix grad_h) {
+  const Exec& exec = lc_.context.exec();
+  global_average_pool_backward(exec, grad_h, gradients_.current(last_));
+  for (size_t i = blocks_.size(); i-- > 0;) blocks_[i].backward(block_inputs_[i], gradients_);
+  if (settings_.stem == Stem::kImagenet) {
+    max_pool_backward(exec, gradients_.current(pooled_.view()), pool_winners_.as<uint8_t>().data(),
+                      gradients_.second(h1_.view()));
+    gradients_.make_second_current();
+  }
+  const Activation grad_c1 = gradients_.second(c1_.view());
+  bn1_.backward(gradients_.current(h1_.view()), c1_.view(), h1_.view().data, nullptr, grad_c1);
+  conv1_.backward_weights(images_, grad_c1);
+}
+
+void ResNet::initialize(uint64_t seed) {
+  initialize_kaiming_normal(conv1_.weight(), seed);
+  bn1_.initialize(1.0F);
+  for (auto& block : blocks_) block.initialize(seed, settings_.zero_init_residual);
+}
+
+void ResNet::update_running_statistics(const int* skip) {
+  bn1_.update_running_statistics(skip);
+  for (auto& block : blocks_) block.update_running_statistics(skip);
+}
+
+double ResNet::forward_flops() const {
+  double total = conv1_.plan().params().forward_flops();
+  for (const auto& block : blocks_) total += block.forward_flops();
+  return total;
+}
+
+}  // namespace simclr

@@ -1,0 +1,48 @@
+// ResNet encoder of basic blocks. depth 10: one block in each of four stages, 18: two. Stage k has width * 2^k
+// channels. Stem `cifar`: 3x3 stride 1, no pooling (SimCLR, appendix B.9); `imagenet`: 7x7 stride 2, then 3x3 max
+// pooling stride 2. Output: global average of the last maps, h [rows, 8 * width].
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "src/nn/basic_block.h"
+
+namespace simclr {
+
+// Blocks in each stage; throws Error(kUsage) for a depth that is not in the table.
+std::vector<int> resnet_blocks(int depth);
+
+class ResNet {
+ public:
+  ResNet(const LayerContext& lc, const EncoderSettings& settings, int64_t image_size);
+
+  int64_t out_features() const { return out_features_; }
+  // x [shards, 2n, 3, size, size], kept by the caller until backward. Returns h [shards*2n, D], stride padded_cols(D).
+  ConstMatrix forward(Mode mode, ConstImages x);
+  // grad_h [shards*2n, D].
+  void backward(ConstMatrix grad_h);
+
+  void initialize(uint64_t seed);
+  void update_running_statistics(const int* skip);
+  double forward_flops() const;  // of this rank's shards, convolutions only
+  void allocate_gradients(Context& context) { gradients_.allocate(context); }
+
+ private:
+  LayerContext lc_;
+  EncoderSettings settings_;
+  ConvLayer conv1_;
+  BatchNormLayer bn1_;
+  ActivationBuffer c1_, h1_, pooled_;
+  Buffer pool_winners_;
+  std::deque<BasicBlock> blocks_;
+  int64_t out_features_;
+  Buffer features_;
+  GradientBuffers gradients_;
+  // Of the last forward, for backward.
+  ConstImages images_;
+  std::vector<ConstActivation> block_inputs_;
+  Activation last_;
+};
+
+}  // namespace simclr
