@@ -1,0 +1,94 @@
+// InfoNCE (NT-Xent) with a margin over the GLOBAL batch, algorithm `einsum`: the rank's rows against all 2B columns,
+// with the exponentials stored. Chen et al., "A Simple Framework for Contrastive Learning", 2020, eq. 1. The loss that
+// also talks to other ranks is src/loss/; plain loops in double over the whole batch are infonce_ref.h.
+//
+//   s_ij   = <e_i, e_j>                             i an anchor of this rank, j in 0..2B-1
+//   l_ij   = (s_ij - margin [j = pos(i)]) / tau     pos(i) = (i + B) mod 2B, j != i (exact mask)
+//   N_i    = sum over j not in {i, pos(i)} of exp(l_ij)
+//   loss_i = log(1 + N_i / exp(l_i,pos(i)))         = logsumexp over j != i of l_ij, minus l_i,pos(i)
+//   q_i    = N_i / (N_i + exp(l_i,pos(i)))          = 1 - p_i,pos(i)
+//   L      = 1/(2B) sum_i loss_i
+//   dL/ds_ij = 1/(2B tau) * { q_i exp(l_ij) / N_i   j a negative;   -q_i   j = pos(i);   0   j = i }
+//
+// The positive is kept out of the sums because 1 - p cancels when the loss is small. With a_i = max over negatives of
+// l_ij the stored matrix is E_ij = exp(l_ij - a_i), its row sum n_i = N_i / exp(a_i) lies in [1, 2B-2], and
+//   log(N_i / exp(l_ip)) = log n_i + (a_i - l_ip),   loss_i = softplus of it,   q_i = sigmoid of it,
+// which no temperature can overflow. With E_ii = 0 and E_i,pos(i) = -n_i all of dL/ds is one scaled matrix:
+//   dL/ds_ij = w_i E_ij,   w_i = q_i / (n_i 2B tau)
+// so that backward scales rows of C numbers instead of rows of 2B, and takes no exponential again.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/common/exec.h"
+#include "kernels/common/views.h"
+
+namespace simclr {
+
+// Global row order of e_all and grad_keys: [view 1 of images 0..B-1 ; view 2 of images 0..B-1].
+// Row order of a shard's anchors:          [view 1 of its n images ; view 2 of its n images], shards one after the
+// other.
+struct InfoNceProblem {
+  int64_t batch = 0;         // B >= 2, images of the global batch
+  int64_t shard_images = 0;  // n >= 1, images of one shard
+  int64_t shards = 0;        // consecutive shards that this rank owns, a power of two
+  int64_t first_shard = 0;   // (first_shard + shards) * n <= B
+  int64_t columns = 0;       // C, width of an embedding
+  double temperature = 0.5;  // tau > 0
+  double margin = 0.0;       // 0 <= margin < 2, subtracted from the positive similarity
+
+  int64_t anchors() const { return shards * 2 * shard_images; }  // rows of this rank
+  int64_t keys() const { return 2 * batch; }
+  // Global row of row `row` (0..2n-1) of this rank's shard `shard`.
+  int64_t global_row(int64_t shard, int64_t row) const {
+    const int64_t view = row / shard_images;
+    return view * batch + (first_shard + shard) * shard_images + row % shard_images;
+  }
+};
+
+// What forward leaves for backward; the memory is the caller's.
+struct InfoNceSaved {
+  float* exponentials = nullptr;  // E [shards][2n, 2B], shard s from s * shard_elements on
+  int64_t shard_elements = 0;     // 2n * 2B, rounded up to 256 bytes
+  double* losses = nullptr;       // loss_i [shards * 2n]
+  double* weights = nullptr;      // w_i    [shards * 2n]
+
+  Matrix shard(const InfoNceProblem& p, int64_t s) const {
+    return {exponentials + s * shard_elements, 2 * p.shard_images, p.keys(), p.keys()};
+  }
+};
+
+// Memory: 4 bytes * anchors * 2B (all but everything), and 16 bytes an anchor. `memory` is 256-byte aligned and stays
+// alive from forward to backward.
+size_t infonce_saved_bytes(const InfoNceProblem& problem);
+InfoNceSaved infonce_saved(const InfoNceProblem& problem, std::span<std::byte> memory);
+
+// Workspace of backward: 4 bytes * anchors * C. A thread: 4 bytes * shards * 128 * C.
+ScratchNeed infonce_scratch(const InfoNceProblem& problem);
+
+// shard_loss[s] = sum of loss_i over the 2n anchors of shard s, in double, not divided by 2B.     shard_loss [shards]
+// e_all [2B, C] holds rows of norm <= 1. FLOPs: 2 * anchors * 2B * C, and anchors * 2B exponentials.
+// NaN in e_all gives NaN losses. Synchronous on the CPU. The sums' order is a function of (B, n, C) alone: bits of a
+// shard depend neither on threads nor on how many shards the rank owns.
+void infonce_forward(const Exec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
+                     const InfoNceSaved& saved, std::span<double> shard_loss);
+
+// After forward with the same e_all, with G = dL/ds of the anchors (the two products of the textbook):
+//   grad_anchors = G e_all        'ab,bc->ac'   [anchors, C]   the rows as anchors
+//   grad_keys    = G^T e_anchors  'ab,ac->bc'   [2B, C]        all rows as keys of this rank's anchors
+// dL/de of a row is its anchor row plus the SUM over all ranks of its key row. Shards are combined in tree order.
+// Both outputs are overwritten, columns from C to the stride with zeros; they overlap nothing. FLOPs:
+// 4 * anchors * 2B * C. Leaves `saved` as it was. Synchronous on the CPU.
+void infonce_backward(const Exec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
+                      const InfoNceSaved& saved, const Matrix& grad_anchors, const Matrix& grad_keys);
+
+// One overload per device; shapes are checked already.
+namespace detail {
+void infonce_forward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
+                     const InfoNceSaved& saved, std::span<double> shard_loss);
+void infonce_backward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
+                      const InfoNceSaved& saved, const Matrix& grad_anchors, const Matrix& grad_keys);
+}  // namespace detail
+
+}  // namespace simclr

@@ -1,0 +1,22 @@
+// From settings to an objective.
+#include "src/loss/contrastive_loss.h"
+
+#include "src/loss/infonce_loss.h"
+
+namespace simclr {
+
+std::unique_ptr<ContrastiveLoss> make_loss(Context& context, Collectives& collectives, const LossSettings& settings,
+                                           const LossShape& shape) {
+  switch (settings.type) {
+    case LossType::kInfoNce:
+      switch (settings.algorithm) {
+        case LossAlgorithm::kAuto:
+        case LossAlgorithm::kEinsum:
+          return std::make_unique<InfoNceLoss>(context, collectives, settings, shape);
+      }
+  }
+  fail(ExitCode::kOther, "no loss of type {} with algorithm {}", static_cast<int>(settings.type),
+       static_cast<int>(settings.algorithm));
+}
+
+}  // namespace simclr
