@@ -1,0 +1,162 @@
+// File names are for people and for removal; which checkpoint is the newest is read from inside the files.
+#include "src/checkpoint/checkpoint_store.h"
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+#include "kernels/common/error.h"
+#include "src/checkpoint/durable_file.h"
+
+namespace simclr {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSuffix = ".safetensors";
+constexpr std::string_view kNamePrefix = "step_";
+constexpr std::string_view kSetAsideSuffix = ".set_aside";
+
+[[noreturn]] void fail_at(const fs::path& path, const char* step, const std::error_code& error) {
+  fail(ExitCode::kOutput, "cannot {} {}: {}", step, path.string(), error.message());
+}
+
+// The step in a name of the form step_00000012.safetensors.
+std::optional<int64_t> step_in_name(const fs::path& path) {
+  const std::string name = path.filename().string();
+  if (!name.starts_with(kNamePrefix) || !name.ends_with(kSuffix)) return std::nullopt;
+  const char* begin = name.data() + kNamePrefix.size();
+  const char* end = name.data() + name.size() - kSuffix.size();
+  int64_t step = -1;
+  const auto [parsed, error] = std::from_chars(begin, end, step);
+  if (error != std::errc() || parsed != end || step < 0) return std::nullopt;
+  return step;
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(fs::path folder, int keep) : folder_(std::move(folder)), keep_(keep) {
+  SIMCLR_CHECK(keep >= 1, "keep is {}", keep);
+}
+
+std::vector<std::string> CheckpointStore::prepare() const {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) fail_at(folder_, "make the folder", error);
+  std::vector<std::string> removed;
+  for (const fs::path& path : list(DurableFile::kTemporarySuffix)) {
+    if (!path.stem().string().ends_with(kSuffix)) continue;
+    if (!fs::remove(path, error) && error) fail_at(path, "remove the old temporary file", error);
+    removed.push_back(path.filename().string());
+  }
+  return removed;
+}
+
+fs::path CheckpointStore::save(const TrainingState& state) const {
+  const int64_t step = state.header.step;
+  const fs::path path = path_of(step);
+  write_checkpoint(path, state);
+
+  std::vector<std::pair<int64_t, fs::path>> up_to_here;
+  for (const fs::path& other : list(kSuffix)) {
+    const std::optional<int64_t> other_step = step_in_name(other);
+    if (other_step && *other_step <= step) up_to_here.emplace_back(*other_step, other);
+  }
+  std::sort(up_to_here.begin(), up_to_here.end());
+  for (size_t i = 0; i + static_cast<size_t>(keep_) < up_to_here.size(); ++i) {
+    std::error_code error;
+    if (!fs::remove(up_to_here[i].second, error) && error) {
+      fail_at(up_to_here[i].second, "remove the old checkpoint", error);
+    }
+  }
+  return path;
+}
+
+ResumePoint CheckpointStore::find_latest() const {
+  ResumePoint result;
+  std::vector<std::pair<int64_t, fs::path>> candidates;
+  const auto pass_over = [&](const Error& error) {
+    result.warnings.push_back(std::string(error.what()) + "; passed over");
+  };
+  for (const fs::path& path : list(kSuffix)) {
+    try {
+      candidates.emplace_back(read_checkpoint_header(SafetensorsFile(path)).step, path);
+    } catch (const Error& error) {
+      pass_over(error);
+    }
+  }
+  std::sort(candidates.rbegin(), candidates.rend());  // of two files with one step, the later name
+  for (const auto& [step, path] : candidates) {
+    try {
+      const SafetensorsFile file(path);
+      file.verify_checksum();
+      result.header = read_checkpoint_header(file);
+      result.path = path;
+      break;
+    } catch (const Error& error) {
+      pass_over(error);
+    }
+  }
+  return result;
+}
+
+ResumePoint CheckpointStore::resolve(const std::string& resume) const {
+  if (resume == "auto") {
+    ResumePoint latest = find_latest();
+    if (!latest.path && !latest.warnings.empty()) {
+      fail(ExitCode::kOutput,
+           "none of the {} checkpoints in {} can be read, the first: {}; move them away to start anew",
+           latest.warnings.size(), folder_.string(), latest.warnings.front());
+    }
+    return latest;
+  }
+  if (resume == "none") {
+    const std::vector<fs::path> found = list(kSuffix);
+    if (!found.empty()) {
+      fail(ExitCode::kOutput,
+           "{} holds {} checkpoints already (the last: {}) and resume is 'none'; give --resume auto to go on, "
+           "or another --output or run.name, or move them away",
+           folder_.string(), found.size(), found.back().filename().string());
+    }
+    return {};
+  }
+  const SafetensorsFile file{fs::path(resume)};
+  CheckpointHeader header = read_checkpoint_header(file);
+  file.verify_checksum();
+  return {.path = fs::path(resume), .header = std::move(header), .warnings = {}};
+}
+
+std::vector<fs::path> CheckpointStore::set_aside_after(int64_t step) const {
+  std::vector<fs::path> moved;
+  for (const fs::path& path : list(kSuffix)) {
+    if (step_in_name(path).value_or(0) <= step) continue;
+    fs::path target = path;
+    target += kSetAsideSuffix;
+    std::error_code error;
+    fs::rename(path, target, error);
+    if (error) fail_at(path, "rename", error);
+    moved.push_back(target);
+  }
+  return moved;
+}
+
+fs::path CheckpointStore::path_of(int64_t step) const {
+  return folder_ / fmt::format("{}{:08d}{}", kNamePrefix, step, kSuffix);
+}
+
+// What is in the folder under names that end in suffix, sorted; nothing when there is no folder.
+std::vector<fs::path> CheckpointStore::list(std::string_view suffix) const {
+  std::vector<fs::path> found;
+  std::error_code error;
+  fs::directory_iterator entries(folder_, error);
+  if (error == std::errc::no_such_file_or_directory) return found;
+  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+    if (entries->path().filename().string().ends_with(suffix)) found.push_back(entries->path());
+  }
+  if (error) fail_at(folder_, "list", error);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace simclr

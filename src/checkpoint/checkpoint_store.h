@@ -1,0 +1,55 @@
+// The folder RUN/checkpoints: saves step_00000012.safetensors, keeps the last few, finds where to resume.
+// One process (rank 0) works on a folder; what it finds it tells the others. Everything throws Error(kOutput).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/checkpoint/training_state.h"
+
+namespace simclr {
+
+// Where a run starts. Nothing in `path`: anew.
+struct ResumePoint {
+  std::optional<std::filesystem::path> path;
+  CheckpointHeader header;            // of that file; its checksum has been verified
+  std::vector<std::string> warnings;  // one line per file that is damaged or foreign and was passed over
+};
+
+class CheckpointStore {
+ public:
+  // keep >= 1. Nothing happens on the disk yet.
+  CheckpointStore(std::filesystem::path folder, int keep);
+
+  // Makes the folder and removes temporary files that an ended process left; returns their names for the log.
+  std::vector<std::string> prepare() const;
+
+  // Durable on return; then, of the checkpoints up to this step by their file names, all but the last `keep` are
+  // removed. A later one is never touched, nor is one under another name.
+  std::filesystem::path save(const TrainingState& state) const;
+
+  // The valid checkpoint with the largest step stored in it; neither name nor time of a file count. Files that are
+  // newer and damaged are in the warnings. A folder that does not exist has none.
+  ResumePoint find_latest() const;
+
+  // --resume auto | none | PATH.
+  // auto: find_latest(); checkpoints of which none can be read are an error, so that no run begins anew by accident.
+  // none: anew; a folder with checkpoints is an error, so that none of another run are mixed in or removed.
+  // PATH: that file, which must be valid.
+  ResumePoint resolve(const std::string& resume) const;
+
+  // Renames checkpoints after `step` by their file names to NAME.set_aside: a run that resumed before them makes its
+  // own, and a later `auto` must not take up the old branch. Returns the new paths for the log.
+  std::vector<std::filesystem::path> set_aside_after(int64_t step) const;
+
+ private:
+  std::filesystem::path path_of(int64_t step) const;
+  std::vector<std::filesystem::path> list(std::string_view suffix) const;
+
+  std::filesystem::path folder_;
+  int keep_;
+};
+
+}  // namespace simclr

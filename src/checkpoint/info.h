@@ -1,0 +1,17 @@
+// What `simclr_train info FILE` prints: what is inside a checkpoint, for people and for grep.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace simclr {
+
+enum class InfoConfig { kLeaveOut, kPrint };
+
+// Reads the whole file and verifies the checksum. Lines of the form "key: value", among them
+//   step: 12        weights sha256: <64 digits>        checksum: ok
+// A safetensors file of another program is described too, with `checksum: none` when it has none of ours.
+// Throws Error(kOutput) for what cannot be read or is damaged.
+std::string describe_checkpoint(const std::filesystem::path& path, InfoConfig config);
+
+}  // namespace simclr

@@ -1,0 +1,157 @@
+// The folder of checkpoints: what is kept, what is found, what --resume does.
+#include "src/checkpoint/checkpoint_store.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "tests/checkpoint/test_files.h"
+
+namespace simclr {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class CheckpointStoreTest : public testing::Test {
+ protected:
+  fs::path save(int64_t step, int keep = 3) {
+    value_ = static_cast<float>(step);
+    return CheckpointStore(folder(), keep)
+        .save({{.step = step, .epoch = 0, .config_yaml = "", .config_hash = "", .environment = {}},
+               {{"w", TensorType::kFloat32, {}, &value_}}});
+  }
+  void damage(const fs::path& path) {
+    std::string bytes = read_file(path);
+    bytes.back() ^= 1;
+    write_file(path, bytes);
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(folder())) found.push_back(entry.path().filename().string());
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+  fs::path folder() const { return run_ / "checkpoints"; }
+  CheckpointStore store() const { return CheckpointStore(folder(), 3); }
+  void SetUp() override { store().prepare(); }
+
+  TestFolder run_;
+  float value_ = 0;
+};
+
+TEST_F(CheckpointStoreTest, KeepsTheLast) {
+  EXPECT_EQ(save(12), folder() / "step_00000012.safetensors");
+  for (int64_t step : {5, 90, 7}) save(step, 100);
+  EXPECT_EQ(names().size(), 4u);
+  save(100, 2);
+  EXPECT_THAT(names(), ElementsAre("step_00000090.safetensors", "step_00000100.safetensors"));
+  save(123456789, 1);
+  EXPECT_THAT(names(), ElementsAre("step_123456789.safetensors"));
+}
+
+TEST_F(CheckpointStoreTest, RemovesNothingThatIsLaterOrNotItsOwn) {
+  save(20);
+  save(30);
+  write_file(folder() / "best.safetensors", "x");
+  write_file(folder() / "step_x.safetensors", "x");
+  write_file(folder() / "step_00000001.safetensors.bak", "x");
+  save(10, 1);  // resumed from an earlier step
+  EXPECT_THAT(names(), ElementsAre("best.safetensors", "step_00000001.safetensors.bak", "step_00000010.safetensors",
+                                   "step_00000020.safetensors", "step_00000030.safetensors", "step_x.safetensors"));
+}
+
+TEST_F(CheckpointStoreTest, ASaveThatFailsRemovesNothing) {
+  save(1);
+  save(2);
+  fs::create_directory(folder() / "step_00000003.safetensors.tmp");
+  EXPECT_THAT(error_text([&] { save(3, 1); }), HasSubstr("step_00000003.safetensors: remove an old temporary file"));
+  EXPECT_THAT(names(),
+              ElementsAre("step_00000001.safetensors", "step_00000002.safetensors", "step_00000003.safetensors.tmp"));
+}
+
+TEST_F(CheckpointStoreTest, PrepareRemovesOnlyTemporaryFiles) {
+  write_file(folder() / "step_00000003.safetensors.tmp", "half");
+  write_file(folder() / "notes.tmp", "mine");
+  EXPECT_THAT(store().prepare(), ElementsAre("step_00000003.safetensors.tmp"));
+  EXPECT_THAT(names(), ElementsAre("notes.tmp"));
+  EXPECT_TRUE(store().prepare().empty());
+  write_file(run_ / "file", "");
+  EXPECT_THAT(error_text([&] { CheckpointStore(run_ / "file", 1).prepare(); }), HasSubstr((run_ / "file").string()));
+}
+
+TEST_F(CheckpointStoreTest, FindsTheLargestStepInside) {
+  save(9);
+  const fs::path newest = save(10);
+  fs::rename(newest, folder() / "a.safetensors");                              // the name does not count
+  fs::last_write_time(folder() / "a.safetensors", fs::file_time_type::min());  // neither does the time
+  const ResumePoint point = store().find_latest();
+  EXPECT_EQ(point.path, folder() / "a.safetensors");
+  EXPECT_EQ(point.header.step, 10);
+  EXPECT_TRUE(point.warnings.empty());
+}
+
+TEST_F(CheckpointStoreTest, PassesOverDamagedOnesByName) {
+  save(1);
+  const fs::path good = save(2, 9);
+  damage(save(3, 9));
+  write_file(save(4, 9), "");
+  write_file(save(5, 9), read_file(good).substr(0, 50));
+  fs::create_directory(folder() / "step_00000006.safetensors");
+  write_safetensors(folder() / "encoder.safetensors", {}, {});
+  const ResumePoint point = store().find_latest();
+  EXPECT_EQ(point.path, good);
+  EXPECT_EQ(point.header.step, 2);
+  EXPECT_THAT(point.warnings,
+              testing::UnorderedElementsAre(
+                  HasSubstr("step_00000003.safetensors: its content does not match its checksum: damaged; passed over"),
+                  HasSubstr("step_00000004.safetensors: it is empty"),
+                  HasSubstr("step_00000005.safetensors: its header claims"),
+                  HasSubstr("step_00000006.safetensors: it is a folder"),
+                  HasSubstr("encoder.safetensors: no checkpoint of this program")));
+}
+
+TEST_F(CheckpointStoreTest, AutoBeginsAnewOnlyWhereNothingIs) {
+  EXPECT_FALSE(store().resolve("auto").path);
+  EXPECT_FALSE(CheckpointStore(run_ / "not there", 1).resolve("auto").path);
+  const fs::path path = save(1);
+  EXPECT_EQ(store().resolve("auto").path, path);
+  damage(path);
+  EXPECT_THAT(error_text([&] { store().resolve("auto"); }), HasSubstr("none of the 1 checkpoints"));
+}
+
+TEST_F(CheckpointStoreTest, NoneDoesNotMixTwoRuns) {
+  EXPECT_FALSE(store().resolve("none").path);
+  EXPECT_FALSE(CheckpointStore(run_ / "not there", 1).resolve("none").path);
+  save(1);
+  save(7);
+  EXPECT_THAT(error_text([&] { store().resolve("none"); }),
+              HasSubstr("2 checkpoints already (the last: step_00000007"));
+}
+
+TEST_F(CheckpointStoreTest, APathIsThatFileOrAnError) {
+  const fs::path first = save(1);
+  save(2);
+  const ResumePoint point = store().resolve(first.string());
+  EXPECT_EQ(point.path, first);
+  EXPECT_EQ(point.header.step, 1);
+  damage(first);
+  EXPECT_THAT(error_text([&] { store().resolve(first.string()); }), HasSubstr("checksum"));
+  EXPECT_THAT(error_text([&] { store().resolve("nobody"); }), HasSubstr("cannot read nobody: No such file"));
+}
+
+TEST_F(CheckpointStoreTest, SetsAsideWhatComesAfterTheResumedStep) {
+  save(1);
+  save(2, 9);
+  save(3, 9);
+  damage(save(4, 9));
+  EXPECT_THAT(store().set_aside_after(2), ElementsAre(folder() / "step_00000003.safetensors.set_aside",
+                                                      folder() / "step_00000004.safetensors.set_aside"));
+  const ResumePoint point = store().resolve("auto");
+  EXPECT_EQ(point.header.step, 2);
+  EXPECT_TRUE(point.warnings.empty());
+}
+
+}  // namespace
+}  // namespace simclr
