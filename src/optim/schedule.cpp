@@ -1,0 +1,24 @@
+#include "src/optim/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "kernels/common/error.h"
+
+namespace simclr {
+
+Schedule::Schedule(ScheduleType type, double peak, int64_t warmup_steps, int64_t total_steps)
+    : type_(type), peak_(peak), warmup_steps_(std::min(warmup_steps, total_steps)), total_steps_(total_steps) {
+  SIMCLR_CHECK(warmup_steps >= 0 && total_steps >= 0, "schedule of {} steps with {} of warm-up", total_steps,
+               warmup_steps);
+}
+
+double Schedule::learning_rate(int64_t step) const {
+  if (step < warmup_steps_) return peak_ * static_cast<double>(step + 1) / static_cast<double>(warmup_steps_);
+  if (type_ == ScheduleType::kConstant) return peak_;
+  const auto done = static_cast<double>(step - warmup_steps_), all = static_cast<double>(total_steps_ - warmup_steps_);
+  return all <= 0 ? 0.0 : 0.5 * peak_ * (1.0 + std::cos(std::numbers::pi * std::min(1.0, done / all)));
+}
+
+}  // namespace simclr

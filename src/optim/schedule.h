@@ -1,0 +1,28 @@
+// The learning rate as a function of the step alone, so that a resumed run needs no state.
+//   warm-up, step < warmup_steps:  lr(step) = peak * (step + 1) / warmup_steps
+//   then cosine:                   lr(step) = peak/2 * (1 + cos(pi * (step - warmup_steps) / (total_steps -
+//   warmup_steps))) or constant:                   lr(step) = peak
+// Steps count from 0; the cosine would reach zero at step = total_steps, the first one that is not taken (Loshchilov
+// and Hutter 2017, without restarts; SimCLR section 2.1).
+#pragma once
+
+#include <cstdint>
+
+#include "src/config/settings.h"
+
+namespace simclr {
+
+class Schedule {
+ public:
+  Schedule(ScheduleType type, double peak, int64_t warmup_steps, int64_t total_steps);
+
+  double learning_rate(int64_t step) const;
+  int64_t warmup_steps() const { return warmup_steps_; }
+
+ private:
+  ScheduleType type_;
+  double peak_;
+  int64_t warmup_steps_, total_steps_;
+};
+
+}  // namespace simclr
