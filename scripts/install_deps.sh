@@ -78,11 +78,8 @@ install_packages() {
   local try log
   log=$(mktemp "${TMPDIR:-/tmp}/install_deps.XXXXXX.log")
   for try in 1 2 3; do
-    if "${as_root[@]}" apt-get "${apt_options[@]}" update >>"$log" 2>&1 </dev/null; then
-      say "package lists are up to date"
-    else
-      say "apt-get update reported errors; going on with the lists that are there"
-    fi
+    "${as_root[@]}" apt-get "${apt_options[@]}" -o APT::Update::Error-Mode=any update >>"$log" 2>&1 </dev/null ||
+      say "apt-get update reported errors; going on with the package lists that are there"
     if "${as_root[@]}" apt-get "${apt_options[@]}" install -y --no-install-recommends "$@" >>"$log" 2>&1 </dev/null; then
       rm -f "$log"
       return 0
@@ -110,7 +107,7 @@ system=$(. /etc/os-release 2>/dev/null && echo "${ID:-unknown} ${VERSION_ID:-}" 
 case $system in
   "debian 12" | "debian 13" | "ubuntu 24.04") ;;
   *)
-    missing=$(missing_files | tr '\n' ' ')
+    missing=$(missing_files | paste -sd ' ')
     if [ -z "$missing" ]; then
       check_cmake
       say "$system is not a system this script installs on, but everything is there"
@@ -121,7 +118,7 @@ case $system in
     ;;
 esac
 
-mapfile -t missing < <(missing_packages)
+read -r -a missing <<<"$(missing_packages | tr '\n' ' ')"
 if [ "${#missing[@]}" -eq 0 ]; then
   check_cmake
   say "everything is there"

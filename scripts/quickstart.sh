@@ -3,15 +3,16 @@
 # two ranks and prints the k-NN accuracy before and after. Arguments go to simclr_train, e.g. --set run.seed=2.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=scripts/stages.sh
 source scripts/stages.sh
 
 # A build folder of its own, so that the folders of the presets keep what their users configured.
 build=build/quickstart
 begin=$(now_ms)
 
-# MPI refuses to run as root unless told twice; containers have no other user. OpenMPI 4 reads OMPI_, 5 also PRTE_.
+# MPI refuses to run as root unless told twice; containers have no other user.
 if [ "$(id -u)" -eq 0 ]; then
-  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
 
 configure() {
@@ -39,9 +40,10 @@ train() {
     "$build/simclr_train" --config configs/quickstart.yaml --output "$run" --resume none "$@" </dev/null
 }
 
-# The k-NN top-1 of the first or last evaluation in metrics.jsonl, a share in [0, 1].
-knn_top1() {
-  sed -n 's/.*"knn_top1": *\([-+.0-9eE]*\).*/\1/p' "$run/metrics.jsonl" | "$1" -n 1
+# "BEFORE AFTER": the k-NN top-1 of the first and the last evaluation in metrics.jsonl, shares in [0, 1].
+knn_before_and_after() {
+  sed -n 's/.*"knn_top1": *\([-+.0-9eE]*\).*/\1/p' "$run/metrics.jsonl" |
+    awk 'NR == 1 {first = $1} {last = $1} END {if (NR > 1) print first, last}'
 }
 
 stage "packages" scripts/install_deps.sh
@@ -54,9 +56,8 @@ run=$(new_run_folder)
 stage "train, $ranks ranks, into $run" train "$@"
 
 [ -s "$run/metrics.jsonl" ] || die "the training left no $run/metrics.jsonl; see $run/train.log"
-before=$(knn_top1 head)
-after=$(knn_top1 tail)
-[ -n "$before" ] && [ -n "$after" ] || die "no k-NN accuracy (knn_top1) in $run/metrics.jsonl; is evaluate.knn.every_epochs 0?"
+read -r before after <<<"$(knn_before_and_after)"
+[ -n "$after" ] || die "fewer than two k-NN accuracies (knn_top1) in $run/metrics.jsonl; is evaluate.knn.every_epochs 0?"
 
 cat <<TEXT
 

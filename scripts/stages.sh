@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the scripts of this folder and by .ci/run: names each stage, runs it, prints its seconds.
 # Not a program of its own. Callers have `set -euo pipefail`.
 

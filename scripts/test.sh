@@ -3,6 +3,7 @@
 # e.g. -R infonce, -L unit, --rerun-failed. docs/testing.md says what the tests are.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=scripts/stages.sh
 source scripts/stages.sh
 
 # Where CI runs, a warning of the compiler is an error; another compiler version may warn of more, so not elsewhere.
