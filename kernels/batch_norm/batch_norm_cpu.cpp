@@ -45,7 +45,7 @@ SIMCLR_INLINE void forward_block(const float* x, Maps maps, double* sum, double*
     const float* p = x + i * maps.stride;
     sum_map<L>(
         maps.rows,
-        [&](int64_t k, auto& a, auto& b) {
+        [&](int64_t k, auto& a, auto& b) __attribute__((always_inline)) {
           const auto d = V::load(p + k) - shift;
           a += d;
           b += d * d;
@@ -71,7 +71,7 @@ SIMCLR_INLINE void backward_block(const float* grad_y, const float* relu_y, cons
     const int64_t at = i * maps.stride;
     sum_map<L>(
         maps.rows,
-        [&](int64_t k, auto& a, auto& b) {
+        [&](int64_t k, auto& a, auto& b) __attribute__((always_inline)) {
           auto g = V::load(grad_y + at + k);
           if (relu_y) g = V::where_positive(V::load(relu_y + at + k), g);
           if (masked) V::store(masked + at + k, g);
