@@ -32,7 +32,7 @@ void check_matrix(const char* name, const ConstMatrix& m, int64_t rows, int64_t 
 }
 
 void check_saved(const InfoNceProblem& p, const InfoNceSaved& saved) {
-  SIMCLR_CHECK(saved.exponentials && saved.losses && saved.weights && saved.shard_elements == aligned_shard_elements(p),
+  SIMCLR_CHECK(saved.exponentials && saved.shard_elements == aligned_shard_elements(p),
                "saved memory was laid out for another problem: {} elements a shard, not {}", saved.shard_elements,
                aligned_shard_elements(p));
 }
@@ -41,7 +41,7 @@ void check_saved(const InfoNceProblem& p, const InfoNceSaved& saved) {
 
 size_t infonce_saved_bytes(const InfoNceProblem& p) {
   return static_cast<size_t>(p.shards * aligned_shard_elements(p)) * sizeof(float) +
-         static_cast<size_t>(p.anchors()) * 2 * sizeof(double);
+         static_cast<size_t>(p.anchors()) * 3 * sizeof(double);
 }
 
 InfoNceSaved infonce_saved(const InfoNceProblem& p, std::span<std::byte> memory) {
@@ -51,7 +51,7 @@ InfoNceSaved infonce_saved(const InfoNceProblem& p, std::span<std::byte> memory)
   const int64_t shard_elements = aligned_shard_elements(p);
   auto* exponentials = reinterpret_cast<float*>(memory.data());
   auto* losses = reinterpret_cast<double*>(exponentials + p.shards * shard_elements);
-  return {exponentials, shard_elements, losses, losses + p.anchors()};
+  return {exponentials, shard_elements, losses, losses + p.anchors(), losses + 2 * p.anchors()};
 }
 
 ScratchNeed infonce_scratch(const InfoNceProblem& p) {

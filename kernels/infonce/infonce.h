@@ -11,11 +11,13 @@
 //   dL/ds_ij = 1/(2B tau) * { q_i exp(l_ij) / N_i   j a negative;   -q_i   j = pos(i);   0   j = i }
 //
 // The positive is kept out of the sums because 1 - p cancels when the loss is small. With a_i = max over negatives of
-// l_ij the stored matrix is E_ij = exp(l_ij - a_i), its row sum n_i = N_i / exp(a_i) lies in [1, 2B-2], and
+// l_ij the stored matrix is E_ij = exp(l_ij - a_i), 0 for j = i and j = pos(i); its row sum n_i = N_i / exp(a_i) lies
+// in [1, 2B-2], and
 //   log(N_i / exp(l_ip)) = log n_i + (a_i - l_ip),   loss_i = softplus of it,   q_i = sigmoid of it,
-// which no temperature can overflow. With E_ii = 0 and E_i,pos(i) = -n_i all of dL/ds is one scaled matrix:
-//   dL/ds_ij = w_i E_ij,   w_i = q_i / (n_i 2B tau)
-// so that backward scales rows of C numbers instead of rows of 2B, and takes no exponential again.
+// which no temperature can overflow. Then dL/ds is a scaled matrix and a sparse one,
+//   dL/ds_ij = w_i E_ij - v_i [j = pos(i)],   v_i = q_i / (2B tau),   w_i = v_i / n_i
+// so that backward scales rows of C numbers instead of rows of 2B, takes no exponential again, and adds the positive,
+// as large as all negatives together, once and in double.
 #pragma once
 
 #include <cstdint>
@@ -49,17 +51,18 @@ struct InfoNceProblem {
 
 // What forward leaves for backward; the memory is the caller's.
 struct InfoNceSaved {
-  float* exponentials = nullptr;  // E [shards][2n, 2B], shard s from s * shard_elements on
-  int64_t shard_elements = 0;     // 2n * 2B, rounded up to 256 bytes
-  double* losses = nullptr;       // loss_i [shards * 2n]
-  double* weights = nullptr;      // w_i    [shards * 2n]
+  float* exponentials = nullptr;       // E [shards][2n, 2B], shard s from s * shard_elements on
+  int64_t shard_elements = 0;          // 2n * 2B, rounded up to 256 bytes
+  double* losses = nullptr;            // loss_i [shards * 2n]
+  double* negative_weights = nullptr;  // w_i    [shards * 2n]
+  double* positive_weights = nullptr;  // v_i    [shards * 2n]
 
   Matrix shard(const InfoNceProblem& p, int64_t s) const {
     return {exponentials + s * shard_elements, 2 * p.shard_images, p.keys(), p.keys()};
   }
 };
 
-// Memory: 4 bytes * anchors * 2B (all but everything), and 16 bytes an anchor. `memory` is 256-byte aligned and stays
+// Memory: 4 bytes * anchors * 2B (all but everything), and 24 bytes an anchor. `memory` is 256-byte aligned and stays
 // alive from forward to backward.
 size_t infonce_saved_bytes(const InfoNceProblem& problem);
 InfoNceSaved infonce_saved(const InfoNceProblem& problem, std::span<std::byte> memory);

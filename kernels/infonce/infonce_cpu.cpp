@@ -81,7 +81,7 @@ float* thread_floats(const CpuExec& exec, int thread, int64_t count) {
 }
 
 struct AnchorResult {
-  double loss, weight;
+  double loss, negative_weight, positive_weight;
 };
 
 // From similarities s_ij in `row` [2B] to E_ij in the same place.
@@ -94,9 +94,22 @@ AnchorResult finish_row(const ConstMatrix& e_all, const InfoNceProblem& p, int64
   // log(N_i / exp(l_ip)): how far the negatives together are above the positive
   const double gap = std::log(sum) + (static_cast<double>(shift) - s_positive + p.margin) / p.temperature;
   const double q = 1.0 / (1.0 + std::exp(-gap));
-  row[positive] = static_cast<float>(-sum);
+  const double weight = q / (static_cast<double>(p.keys()) * p.temperature);
   return {.loss = std::max(gap, 0.0) + std::log1p(std::exp(-std::abs(gap))),
-          .weight = q / (sum * static_cast<double>(p.keys()) * p.temperature)};
+          .negative_weight = weight / sum,
+          .positive_weight = weight};
+}
+
+// grad holds keys first, first + 1, ...: for those whose positive is an anchor of `shard`, grad_j -= v_pos(j) e_pos(j).
+void subtract_positives(const ConstMatrix& e_all, const InfoNceProblem& p, const InfoNceSaved& saved, int64_t shard,
+                        int64_t first, const Matrix& grad) {
+  for (int64_t row = 0; row < 2 * p.shard_images; ++row) {
+    const int64_t anchor = p.global_row(shard, row), key = (anchor + p.batch) % p.keys();
+    if (key < first || key >= first + grad.rows) continue;
+    const double v = saved.positive_weights[shard * 2 * p.shard_images + row];
+    float* grad_row = grad.row(key - first);
+    for (int64_t c = 0; c < p.columns; ++c) grad_row[c] = static_cast<float>(grad_row[c] - v * e_all.row(anchor)[c]);
+  }
 }
 
 }  // namespace
@@ -111,7 +124,8 @@ void infonce_forward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNc
       const AnchorResult result = finish_row(e_all, p, p.global_row(shard, first + i), s.row(i));
       const int64_t anchor = shard * 2 * p.shard_images + first + i;
       saved.losses[anchor] = result.loss;
-      saved.weights[anchor] = result.weight;
+      saved.negative_weights[anchor] = result.negative_weight;
+      saved.positive_weights[anchor] = result.positive_weight;
     }
   });
   for (int64_t shard = 0; shard < p.shards; ++shard) {
@@ -124,31 +138,32 @@ void infonce_forward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNc
 
 void infonce_backward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNceProblem& p, const InfoNceSaved& saved,
                       const Matrix& grad_anchors, const Matrix& grad_keys) {
-  // w_i e_i, so that G^T e_anchors = E^T (w e_anchors)
   const int64_t shard_rows = 2 * p.shard_images;
   const int64_t weighted_elements = aligned_elements(shard_rows, p.columns);
   float* weighted = workspace_as<float>(exec, static_cast<size_t>(p.shards * weighted_elements));  // [shards][2n, C]
 
-  // Anchor side. s_ij = <e_i, e_j>: ds_ij/de_i = e_j, so grad_i = w_i sum_j E_ij e_j          'ab,bc->ac'
+  // Anchor side. s_ij = <e_i, e_j>: ds_ij/de_i = e_j, so grad_i = w_i sum_j E_ij e_j - v_i e_pos(i)      'ab,bc->ac'
+  // On the way w_i e_i for the key side, where G^T e_anchors = E^T (w e_anchors) apart from positives.
   for_each_anchor_block(exec, p, [&](int64_t shard, int64_t first, int64_t rows, int thread) {
     const Matrix sums{thread_floats(exec, thread, rows * p.columns), rows, p.columns, p.columns};  // [rows, C]
     gemm(saved.shard(p, shard).slice(first, rows), Op::kNone, e_all, Op::kNone, {}, sums);
     for (int64_t i = 0; i < rows; ++i) {
-      const int64_t anchor = shard * shard_rows + first + i;
-      const double weight = saved.weights[anchor];
-      const float* e_row = e_all.row(p.global_row(shard, first + i));
+      const int64_t anchor = shard * shard_rows + first + i, global = p.global_row(shard, first + i);
+      const double w = saved.negative_weights[anchor], v = saved.positive_weights[anchor];
+      const float* e_row = e_all.row(global);
+      const float* e_positive = e_all.row((global + p.batch) % p.keys());
       float* grad_row = grad_anchors.row(anchor);
       float* weighted_row = weighted + shard * weighted_elements + (first + i) * p.columns;
       for (int64_t c = 0; c < p.columns; ++c) {
-        grad_row[c] = static_cast<float>(weight * static_cast<double>(sums.row(i)[c]));
-        weighted_row[c] = static_cast<float>(weight * static_cast<double>(e_row[c]));
+        grad_row[c] = static_cast<float>(w * sums.row(i)[c] - v * e_positive[c]);
+        weighted_row[c] = static_cast<float>(w * e_row[c]);
       }
       std::fill(grad_row + p.columns, grad_row + grad_anchors.stride, 0.0F);
     }
   });
 
-  // Key side. ds_ij/de_j = e_i, so grad_j = sum_i E_ij (w_i e_i), a sum over each shard's anchors, then over shards in
-  // tree order.                                                                                'ab,ac->bc'
+  // Key side. ds_ij/de_j = e_i, so grad_j = sum_i E_ij (w_i e_i) - v_pos(j) e_pos(j): a sum over each shard's anchors,
+  // then over shards in tree order.                                                                      'ab,ac->bc'
   parallel_for(exec, count_blocks(p.keys(), kKeyBlock), [&](int64_t block, int thread) {
     const int64_t first = block * kKeyBlock, rows = std::min(kKeyBlock, p.keys() - first);
     const int64_t block_elements = aligned_elements(rows, p.columns);
@@ -156,10 +171,11 @@ void infonce_backward(const CpuExec& exec, const ConstMatrix& e_all, const InfoN
     for (int64_t shard = 0; shard < p.shards; ++shard) {
       const ConstMatrix e_columns{saved.shard(p, shard).data + first, shard_rows, rows, p.keys()};  // [2n, rows]
       const ConstMatrix anchors{weighted + shard * weighted_elements, shard_rows, p.columns, p.columns};
-      gemm(e_columns, Op::kTranspose, anchors, Op::kNone, {},
-           {sums + shard * block_elements, rows, p.columns, p.columns});
+      const Matrix grad{sums + shard * block_elements, rows, p.columns, p.columns};  // [rows, C]
+      gemm(e_columns, Op::kTranspose, anchors, Op::kNone, {}, grad);
+      subtract_positives(e_all, p, saved, shard, first, grad);
     }
-    ordered_tree_sum<float>([&](int64_t s) { return sums + s * block_elements; }, p.shards, 0, block_elements);
+    ordered_tree_sum<float>([&](int64_t s) { return sums + s * block_elements; }, p.shards, 0, rows * p.columns);
     for (int64_t j = 0; j < rows; ++j) {
       float* grad_row = grad_keys.row(first + j);
       std::copy_n(sums + j * p.columns, p.columns, grad_row);
