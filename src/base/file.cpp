@@ -1,0 +1,127 @@
+#include "src/base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace simclr {
+namespace {
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+// Closes at the end of a scope; for descriptors whose close cannot lose data.
+struct ReadDescriptor {
+  int fd;
+  ~ReadDescriptor() { ::close(fd); }
+};
+
+}  // namespace
+
+std::string errno_text(int error_number) {
+  return std::generic_category().message(error_number);
+}
+
+int write_all(int fd, const void* data, size_t bytes) noexcept {
+  const char* p = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = ::write(fd, p, bytes);
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    p += written;
+    bytes -= static_cast<size_t>(written);
+  }
+  return 0;
+}
+
+DurableFile::DurableFile(std::filesystem::path path)
+    : path_(std::move(path)), temporary_(path_.string() + ".tmp-" + std::to_string(::getpid())) {
+  fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd_ < 0) fail_to("create", errno);
+}
+
+DurableFile::~DurableFile() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(temporary_.c_str());
+}
+
+void DurableFile::write(std::span<const std::byte> bytes) {
+  if (const int error = write_all(fd_, bytes.data(), bytes.size())) fail_to("write", error);
+}
+
+void DurableFile::commit() {
+  if (::fsync(fd_) != 0) fail_to("sync", errno);
+  const int closed = ::close(std::exchange(fd_, -1));
+  const int close_error = errno;
+  if (closed != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    const int error = closed != 0 ? close_error : errno;
+    ::unlink(temporary_.c_str());
+    fail_to(closed != 0 ? "close" : "rename the finished file to", error);
+  }
+  const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) fail_to("open the folder of", errno);
+  const ReadDescriptor close_folder{folder};
+  // EINVAL: a file system that cannot sync folders; its rename is as durable as it gets.
+  if (::fsync(folder) != 0 && errno != EINVAL) fail_to("sync the folder of", errno);
+}
+
+void DurableFile::fail_to(const char* what, int error_number) const {
+  const char* advice = error_number == ENOSPC || error_number == EDQUOT
+                           ? "free some space or choose another run.output_dir"
+                           : "check the folder and its permissions";
+  fail(ExitCode::kOutput, "cannot {} {}: {}; {}", what, path_.string(), errno_text(error_number), advice);
+}
+
+void write_file_durably(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  DurableFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+void write_file_durably(const std::filesystem::path& path, std::string_view text) {
+  write_file_durably(path, std::as_bytes(std::span(text)));
+}
+
+std::string read_file(const std::filesystem::path& path, int64_t max_bytes, ExitCode code) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail(code, "cannot open {}: {}; check the path", path.string(), errno_text(errno));
+  const ReadDescriptor close_file{fd};
+  std::string content;
+  std::array<char, 1 << 16> block;
+  while (true) {
+    const ssize_t got = ::read(fd, block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(code, "cannot read {}: {}; check the path", path.string(), errno_text(errno));
+    if (got == 0) return content;
+    content.append(block.data(), static_cast<size_t>(got));
+    if (static_cast<int64_t>(content.size()) > max_bytes)
+      fail(code, "{} has more than {} bytes, too many for what it should be; check the path", path.string(), max_bytes);
+  }
+}
+
+void make_directories(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  // With a trailing slash or an existing symlink, create_directories reports false or an error for what is in fact
+  // there.
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0)
+    fail(ExitCode::kOutput, "cannot make the folder {}: {}; choose another one", path.string(),
+         error ? error.message() : errno_text(errno));
+  if (!S_ISDIR(info.st_mode))
+    fail(ExitCode::kOutput, "{} is a file, but a folder is needed there; move it away", path.string());
+  if (::access(path.c_str(), W_OK | X_OK) != 0)
+    fail(ExitCode::kOutput, "cannot write into the folder {}: {}; change its permissions or choose another one",
+         path.string(), errno_text(errno));
+}
+
+}  // namespace simclr

@@ -1,0 +1,205 @@
+#include "src/base/log.h"
+
+#include <fcntl.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <mutex>
+
+#include "kernels/common/error.h"
+#include "src/base/console.h"
+#include "src/base/file.h"
+
+namespace simclr {
+namespace {
+
+// spdlog's levels carry ours: debug is the running step's line.
+spdlog::level::level_enum level_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::kProgress:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+  }
+  return spdlog::level::err;
+}
+
+class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  ConsoleSink(const LogOptions& options, bool terminal)
+      : console_(options.out_fd, options.error_fd, terminal), rank_(options.rank) {
+    if (options.ranks > 1) speaker_ = fmt::format("rank {} ({}): ", options.rank, options.host);
+  }
+  Console& console() { return console_; }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    const std::string_view text(message.payload.data(), message.payload.size());
+    if (message.level >= spdlog::level::err) {
+      console_.print(Stream::kError, "error: " + (rank_ == 0 ? "" : speaker_) + std::string(text));
+    } else if (rank_ != 0) {
+      return;
+    } else if (message.level == spdlog::level::warn) {
+      console_.print(Stream::kError, "warning: " + std::string(text));
+    } else if (message.level == spdlog::level::debug && console_.is_terminal()) {
+      console_.rewrite(text);
+    } else {
+      console_.print(Stream::kOut, text);
+    }
+  }
+  void flush_() override {}
+
+ private:
+  Console console_;
+  const int rank_;
+  std::string speaker_;
+};
+
+// Each line is one write(2): nothing is lost when the process ends without warning. Failures are kept for flush_log.
+class FileSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit FileSink(int fd) : fd_(fd) { set_pattern_("%Y-%m-%d %H:%M:%S.%e %l: %v"); }
+  ~FileSink() override { ::close(fd_); }
+
+  int sync() {
+    if (first_error_ != 0) return first_error_;
+    // EINVAL, EROFS: not a file that can be synced (a pipe, a device).
+    return ::fsync(fd_) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno;
+  }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    const int error = write_all(fd_, line.data(), line.size());
+    int none = 0;
+    if (error != 0) first_error_.compare_exchange_strong(none, error);
+  }
+  void flush_() override {}
+
+ private:
+  const int fd_;
+  std::atomic<int> first_error_{0};
+};
+
+// What log_last_words needs without locks; written while only the main thread runs.
+struct LastWords {
+  int error_fd = 2;
+  bool terminal = false;
+  std::array<char, 4096> log_path{};
+};
+
+struct Log {
+  std::shared_ptr<ConsoleSink> console_sink;
+  std::shared_ptr<FileSink> file_sink;
+  std::shared_ptr<spdlog::logger> logger;
+  LogOptions options;
+  std::string path;
+  LastWords last_words;
+
+  Log() { start({}); }
+
+  void start(const LogOptions& new_options) {
+    options = new_options;
+    const bool terminal = options.out_fd == STDOUT_FILENO && options.rank == 0 && stdout_is_terminal();
+    console_sink = std::make_shared<ConsoleSink>(options, terminal);
+    file_sink = nullptr;
+    path.clear();
+    logger = std::make_shared<spdlog::logger>("simclr", console_sink);
+    logger->set_level(spdlog::level::debug);
+    last_words.error_fd = options.error_fd;
+    last_words.terminal = terminal;
+    last_words.log_path.fill('\0');
+  }
+};
+
+Log& the_log() {
+  static Log* instance = new Log;  // never destroyed: other threads may speak while the process ends
+  return *instance;
+}
+
+// One message is one line, whatever a path or a library's text contains.
+std::string one_line(std::string_view text) {
+  std::string line(text);
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\t'; }, ' ');
+  return line;
+}
+
+}  // namespace
+
+void start_log(const LogOptions& options) {
+  the_log().start(options);
+}
+
+void open_log_file(const std::filesystem::path& run_folder) {
+  const std::string path = (run_folder / "train.log").string();
+  Log& state = the_log();
+  if (path.size() < state.last_words.log_path.size())
+    std::memcpy(state.last_words.log_path.data(), path.data(), path.size());
+  state.path = path;
+  if (state.options.rank != 0) return;
+  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0)
+    fail(ExitCode::kOutput, "cannot open {}: {}; check the folder and its permissions", path, errno_text(errno));
+  state.file_sink = std::make_shared<FileSink>(fd);
+  state.logger->sinks().push_back(state.file_sink);
+}
+
+void log_message(LogLevel level, std::string_view text) {
+  the_log().logger->log(level_of(level), "{}", one_line(text));
+}
+
+void rewrite_console_line(std::string_view text) {
+  Console& console = the_log().console_sink->console();
+  text.empty() ? console.clear() : console.rewrite(one_line(text));
+}
+
+bool console_is_terminal() {
+  return the_log().console_sink->console().is_terminal();
+}
+
+void flush_log() {
+  Log& state = the_log();
+  if (state.file_sink) {
+    if (const int error = state.file_sink->sync())
+      fail(ExitCode::kOutput, "cannot write {}: {}; free some space or choose another run.output_dir", state.path,
+           errno_text(error));
+  }
+  if (const int error = state.console_sink->console().first_error())
+    fail(ExitCode::kOutput, "cannot write to the standard output: {}; check where it goes", errno_text(error));
+}
+
+void log_last_words(std::string_view text) noexcept {
+  const LastWords& words = the_log().last_words;
+  std::array<char, 2048> line{};
+  const int length = static_cast<int>(std::min<size_t>(text.size(), 1900));
+  const int shown =
+      std::snprintf(line.data(), line.size(), "%serror: %.*s\n", words.terminal ? "\n" : "", length, text.data());
+  write_all(words.error_fd, line.data(), static_cast<size_t>(shown));
+  if (words.log_path[0] == '\0') return;
+  const int fd = ::open(words.log_path.data(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return;
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  std::array<char, 32> time{};
+  std::strftime(time.data(), time.size(), "%Y-%m-%d %H:%M:%S", &parts);
+  const int written = std::snprintf(line.data(), line.size(), "%s.000 error: %.*s\n", time.data(), length, text.data());
+  write_all(fd, line.data(), static_cast<size_t>(written));
+  ::close(fd);
+}
+
+}  // namespace simclr

@@ -1,0 +1,116 @@
+// Durable files, bounded reads, folders, status.json: content, and what is said when the system refuses.
+#include "src/base/file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "src/base/status_file.h"
+#include "tests/base/temporary_folder.h"
+
+namespace simclr {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+void expect_error(const std::function<void()>& act, ExitCode code, const ::testing::Matcher<std::string>& text) {
+  try {
+    act();
+    ADD_FAILURE() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), code);
+    EXPECT_THAT(std::string(e.what()), text);
+    EXPECT_EQ(std::strchr(e.what(), '\n'), nullptr);
+  }
+}
+
+int64_t entries(const std::filesystem::path& folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
+}
+
+TEST(DurableFile, ReplacesTheContentAndLeavesNothingElse) {
+  TemporaryFolder folder;
+  const auto path = folder.path() / "a.bin";
+  write_file_durably(path, "first, and longer");
+  write_file_durably(path, std::string_view("\0b", 2));
+  EXPECT_EQ(read_file(path, 100), std::string("\0b", 2));
+  EXPECT_EQ(entries(folder.path()), 1);
+}
+
+TEST(DurableFile, WithoutCommitTheOldContentStays) {
+  TemporaryFolder folder;
+  const auto path = folder.path() / "a.txt";
+  write_file_durably(path, "old");
+  {
+    DurableFile file(path);
+    file.write(std::as_bytes(std::span("new", 3)));
+    EXPECT_EQ(entries(folder.path()), 2);
+  }
+  EXPECT_EQ(read_file(path, 100), "old");
+  EXPECT_EQ(entries(folder.path()), 1);
+}
+
+TEST(DurableFile, NamesPathAndReason) {
+  TemporaryFolder folder;
+  expect_error([&] { write_file_durably(folder.path() / "none" / "a.txt", "x"); }, ExitCode::kOutput,
+               AllOf(HasSubstr("none/a.txt"), HasSubstr("No such file or directory")));
+  std::filesystem::create_directory(folder.path() / "taken");
+  std::ofstream(folder.path() / "taken" / "inside");
+  expect_error([&] { write_file_durably(folder.path() / "taken", "x"); }, ExitCode::kOutput, HasSubstr("directory"));
+  EXPECT_EQ(entries(folder.path()), 1) << "the temporary file is removed";
+}
+
+TEST(ReadFile, RefusesWhatIsMissingTooLargeOrAFolder) {
+  TemporaryFolder folder;
+  const auto path = folder.path() / "a.txt";
+  write_file_durably(path, "12345");
+  EXPECT_EQ(read_file(path, 5), "12345");
+  expect_error([&] { read_file(path, 4, ExitCode::kUsage); }, ExitCode::kUsage, HasSubstr("more than 4 bytes"));
+  expect_error([&] { read_file(folder.path() / "b", 4, ExitCode::kData); }, ExitCode::kData, HasSubstr("No such file"));
+  expect_error([&] { read_file(folder.path(), 4); }, ExitCode::kOutput, HasSubstr("Is a directory"));
+}
+
+TEST(MakeDirectories, MakesThemOrSaysWhyNot) {
+  TemporaryFolder folder;
+  make_directories(folder.path() / "a" / "b" / "c");
+  make_directories(folder.path() / "a" / "b" / "c" / "");
+  EXPECT_TRUE(std::filesystem::is_directory(folder.path() / "a" / "b" / "c"));
+  write_file_durably(folder.path() / "file", "x");
+  expect_error([&] { make_directories(folder.path() / "file"); }, ExitCode::kOutput, HasSubstr("is a file"));
+  expect_error([&] { make_directories(folder.path() / "file" / "below"); }, ExitCode::kOutput,
+               AllOf(HasSubstr("file/below"), HasSubstr("Not a directory")));
+}
+
+TEST(StatusFile, HoldsHowTheRunEnded) {
+  TemporaryFolder folder;
+  RunStatus status{.ranks = 4, .host = "n1"};
+  write_status_file(folder.path(), status);
+  auto json = nlohmann::json::parse(read_file(folder.path() / "status.json", 10000));
+  EXPECT_EQ(json["state"], "running");
+  EXPECT_TRUE(json["exit_code"].is_null());
+
+  status.state = RunState::kFailed;
+  status.reason = "rank 2 \"n1\xff\" is gone";  // no UTF-8
+  status.step = 17;
+  status.checkpoint = "checkpoints/step_00000012.safetensors";
+  status.exit_code = ExitCode::kDevice;
+  EXPECT_TRUE(try_write_status_file(folder.path(), status));
+  json = nlohmann::json::parse(read_file(folder.path() / "status.json", 10000));
+  EXPECT_EQ(json["state"], "failed");
+  EXPECT_THAT(json["reason"].get<std::string>(), HasSubstr("is gone"));
+  EXPECT_EQ(json["step"], 17);
+  EXPECT_EQ(json["exit_code"], 4);
+  EXPECT_EQ(json["ranks"], 4);
+  EXPECT_EQ(json["host"], "n1");
+  EXPECT_EQ(json["pid"], ::getpid());
+  EXPECT_FALSE(try_write_status_file(folder.path() / "none", status));
+}
+
+}  // namespace
+}  // namespace simclr
