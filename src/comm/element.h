@@ -35,4 +35,25 @@ constexpr bool is_power_of_two(int64_t n) {
   return n > 0 && (n & (n - 1)) == 0;
 }
 
+// The conditions of collectives.h that only a defect can break, alike for every implementation.
+inline void check_all_gather(ConstTypedSpan send, TypedSpan receive, int ranks) {
+  SIMCLR_CHECK(send.count >= 0 && receive.count == send.count * ranks && receive.type == send.type,
+               "all_gather: {} elements from each of {} ranks into {}", send.count, ranks, receive.count);
+}
+inline void check_reduce_scatter(ConstTypedSpan send, TypedSpan receive, int ranks) {
+  SIMCLR_CHECK(receive.count >= 0 && send.count == receive.count * ranks && receive.type == send.type,
+               "reduce_scatter: {} elements to {} ranks with {} each", send.count, ranks, receive.count);
+  SIMCLR_CHECK(send.type != ElementType::kByte, "only float32 and float64 can be summed");
+}
+inline void check_sum(ConstTypedSpan data, int ranks) {
+  SIMCLR_CHECK(data.count >= 0 && data.type != ElementType::kByte, "a sum of {} elements over {} ranks", data.count,
+               ranks);
+}
+inline void check_tree(int ranks) {
+  SIMCLR_CHECK(is_power_of_two(ranks), "an ordered sum over {} ranks: not a power of two", ranks);
+}
+inline void check_root(int root, int ranks) {
+  SIMCLR_CHECK(root >= 0 && root < ranks, "broadcast from rank {} of {}", root, ranks);
+}
+
 }  // namespace simclr

@@ -114,8 +114,7 @@ class ThreadCollectives : public Collectives {
   int size() const override { return room_.size(); }
 
   void all_gather(ConstTypedSpan send, TypedSpan receive) override {
-    SIMCLR_CHECK(receive.count == send.count * size() && receive.type == send.type,
-                 "all_gather: {} elements from each of {} ranks into {}", send.count, size(), receive.count);
+    check_all_gather(send, receive, size());
     const std::string operation = describe("all_gather", send);
     room_.show(rank_, {static_cast<const std::byte*>(send.data), nullptr});
     room_.meet(rank_, operation);
@@ -134,8 +133,7 @@ class ThreadCollectives : public Collectives {
   }
 
   void reduce_scatter(ConstTypedSpan send, TypedSpan receive) override {
-    SIMCLR_CHECK(send.count == receive.count * size() && receive.type == send.type,
-                 "reduce_scatter: {} elements to {} ranks with {} each", send.count, size(), receive.count);
+    check_reduce_scatter(send, receive, size());
     const std::string operation = describe("reduce_scatter", send);
     sum_slice(operation, send, receive.count * rank_, receive.count * (rank_ + 1));
     const int64_t bytes = bytes_of(receive);
@@ -144,7 +142,7 @@ class ThreadCollectives : public Collectives {
   }
 
   void broadcast(TypedSpan data, int root) override {
-    SIMCLR_CHECK(root >= 0 && root < size(), "broadcast from rank {} of {}", root, size());
+    check_root(root, size());
     const std::string operation = describe("broadcast", data) + " from " + std::to_string(root);
     room_.show(rank_, {static_cast<const std::byte*>(data.data), nullptr});
     room_.meet(rank_, operation);
@@ -166,7 +164,8 @@ class ThreadCollectives : public Collectives {
   }
   // Leaves the sum of elements [begin, end) over ranks, in tree order, in the stage of rank 0.
   void sum_slice(const std::string& operation, ConstTypedSpan data, int64_t begin, int64_t end) {
-    SIMCLR_CHECK(is_power_of_two(size()), "an ordered sum over {} ranks: not a power of two", size());
+    check_sum(data, size());
+    check_tree(size());
     std::byte* stage = room_.stage(rank_, bytes_of(data));
     copy(stage, data.data, bytes_of(data));
     room_.show(rank_, {nullptr, stage});

@@ -1,0 +1,56 @@
+// The MPI of this process, from start to orderly end; or its absence: without a launcher in the environment the program
+// is one process and never calls MPI_Init. Everything that includes mpi.h is a .cpp of this folder.
+// Only the main thread calls MPI (MPI_THREAD_FUNNELED).
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "kernels/common/error.h"
+
+namespace simclr {
+
+class MpiSession {
+ public:
+  // Error(kDevice) when launcher and MPI do not fit together (see read_launcher).
+  MpiSession();
+  // Does not finalize: MPI_Finalize waits for ranks that may never come. Call finish() on the orderly path.
+  ~MpiSession() = default;
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+
+  bool uses_mpi() const { return uses_mpi_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  std::string library_version() const;  // "Open MPI v4.1.4"; "none" without MPI
+
+  // MPI_Finalize; every rank comes here. After it only the way to exit is left.
+  void finish();
+
+  // Ends all ranks now with this code (never 0). Logs must be out: nothing runs afterwards.
+  [[noreturn]] void abort_all(ExitCode code) noexcept;
+
+ private:
+  bool uses_mpi_ = false;
+  bool finished_ = false;
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+// What the environment says about how the process was started.
+struct Launcher {
+  bool present = false;
+  bool is_open_mpi = false;  // mpirun of Open MPI
+  int ranks = 0;             // processes it started as one job; 0: it does not say
+};
+using GetEnvironment = std::function<const char*(const char*)>;
+Launcher read_launcher(const GetEnvironment& get);
+
+// Throws Error(kDevice) unless MPI's size is the launcher's count: several processes that each believe to be alone
+// would train the same model side by side and overwrite each other.
+void require_one_job(const Launcher& launcher, int mpi_size);
+
+// Throws Error(kDevice) with MPI's own text, the operation and the rank, unless code is MPI_SUCCESS.
+void mpi_check(int code, const char* operation);
+
+}  // namespace simclr
