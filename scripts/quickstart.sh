@@ -43,7 +43,7 @@ train() {
 # "BEFORE AFTER": the k-NN top-1 of the first and the last evaluation in metrics.jsonl, shares in [0, 1].
 knn_before_and_after() {
   sed -n 's/.*"knn_top1": *\([-+.0-9eE]*\).*/\1/p' "$run/metrics.jsonl" |
-    awk 'NR == 1 {first = $1} {last = $1} END {if (NR > 1) print first, last}'
+    awk 'NR == 1 {first = $1} {last = $1} END {if (NR > 1) printf "%.4f %.4f\n", first, last}'
 }
 
 stage "packages" scripts/install_deps.sh
