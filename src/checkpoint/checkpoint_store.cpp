@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "kernels/common/error.h"
-#include "src/checkpoint/durable_file.h"
+#include "src/base/file.h"
 
 namespace simclr {
 namespace {
@@ -41,12 +41,12 @@ CheckpointStore::CheckpointStore(fs::path folder, int keep) : folder_(std::move(
 }
 
 std::vector<std::string> CheckpointStore::prepare() const {
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  if (error) fail_at(folder_, "make the folder", error);
+  make_directories(folder_);
   std::vector<std::string> removed;
-  for (const fs::path& path : list(DurableFile::kTemporarySuffix)) {
-    if (!path.stem().string().ends_with(kSuffix)) continue;
+  for (const fs::path& path : list("")) {
+    // NAME.safetensors.tmp-PID, see DurableFile
+    if (!path.stem().string().ends_with(kSuffix) || !path.extension().string().starts_with(".tmp-")) continue;
+    std::error_code error;
     if (!fs::remove(path, error) && error) fail_at(path, "remove the old temporary file", error);
     removed.push_back(path.filename().string());
   }

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "kernels/common/error.h"
-#include "src/checkpoint/durable_file.h"
+#include "src/base/file.h"
 #include "src/checkpoint/sha256.h"
 
 namespace simclr {
@@ -75,16 +75,22 @@ void write_safetensors(const std::filesystem::path& path, const std::map<std::st
   SIMCLR_CHECK(digits != prefix.npos, "{} has no place for the checksum", path.string());
   prefix.replace(digits, Sha256::kHexDigits, hash.hex());
 
+  // A rename would put the file in the place of a device or a pipe.
+  if (std::error_code error; std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
+    fail(ExitCode::kOutput, "cannot write {}: it is no regular file; choose another path", path.string());
+  }
   DurableFile file(path);
-  file.write(prefix);
-  for (const NamedTensor& tensor : tensors) file.write(tensor.data, static_cast<size_t>(tensor.bytes()));
+  file.write(std::as_bytes(std::span(prefix)));
+  for (const NamedTensor& tensor : tensors) {
+    file.write({static_cast<const std::byte*>(tensor.data), static_cast<size_t>(tensor.bytes())});
+  }
   file.commit();
 }
 
 SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(path)) {
   // O_NONBLOCK: opening a pipe must not wait for a writer.
   file_ = FileHandle(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file_.is_open()) fail_with(std::strerror(errno));
+  if (!file_.is_open()) fail_with(errno_text(errno));
   read_prefix();
   try {
     header_ = parse_safetensors_header(std::string_view(prefix_).substr(kLengthBytes), file_bytes_ - data_start_);
@@ -96,7 +102,7 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(p
 // Sets prefix_, data_start_ and file_bytes_; no memory is taken on the word of the length field alone.
 void SafetensorsFile::read_prefix() {
   struct stat status {};
-  if (::fstat(file_.get(), &status) != 0) fail_with(std::strerror(errno));
+  if (::fstat(file_.get(), &status) != 0) fail_with(errno_text(errno));
   if (S_ISDIR(status.st_mode)) fail_with("it is a folder");
   if (!S_ISREG(status.st_mode)) fail_with("it is no regular file");
   file_bytes_ = status.st_size;
@@ -146,7 +152,7 @@ void SafetensorsFile::read_at(int64_t position, void* data, int64_t bytes) const
   while (bytes > 0) {
     const ssize_t got = ::pread(file_.get(), next, static_cast<size_t>(bytes), position);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail_with(std::strerror(errno));
+    if (got < 0) fail_with(errno_text(errno));
     if (got == 0) fail_with(fmt::format("it ends at byte {}: somebody cut it while it was read", position));
     next += got;
     position += got;

@@ -30,8 +30,8 @@ struct NamedTensor {
   int64_t bytes() const { return elements_of(shape) * bytes_of(type); }
 };
 
-// Durable on return (durable_file.h); the checksum is added to metadata. The bytes are a function of the arguments.
-// Throws Error(kOutput) with the path and the cause. Names must be unique (checked).
+// Durable on return, and an earlier file stays until then (base/file.h); the checksum is added to metadata. The bytes
+// are a function of the arguments. Throws Error(kOutput) with the path and the cause. Names must be unique (checked).
 void write_safetensors(const std::filesystem::path& path, const std::map<std::string, std::string>& metadata,
                        std::span<const NamedTensor> tensors);
 

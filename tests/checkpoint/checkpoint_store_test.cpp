@@ -33,11 +33,11 @@ class CheckpointStoreTest : public testing::Test {
     std::sort(found.begin(), found.end());
     return found;
   }
-  fs::path folder() const { return run_ / "checkpoints"; }
+  fs::path folder() const { return run_.path() / "checkpoints"; }
   CheckpointStore store() const { return CheckpointStore(folder(), 3); }
   void SetUp() override { store().prepare(); }
 
-  TestFolder run_;
+  TemporaryFolder run_;
   float value_ = 0;
 };
 
@@ -65,20 +65,22 @@ TEST_F(CheckpointStoreTest, RemovesNothingThatIsLaterOrNotItsOwn) {
 TEST_F(CheckpointStoreTest, ASaveThatFailsRemovesNothing) {
   save(1);
   save(2);
-  fs::create_directory(folder() / "step_00000003.safetensors.tmp");
-  EXPECT_THAT(error_text([&] { save(3, 1); }), HasSubstr("step_00000003.safetensors: remove an old temporary file"));
-  EXPECT_THAT(names(),
-              ElementsAre("step_00000001.safetensors", "step_00000002.safetensors", "step_00000003.safetensors.tmp"));
+  {
+    const FileSizeLimit full(100);
+    EXPECT_THAT(error_text([&] { save(3, 1); }), HasSubstr("step_00000003.safetensors: File too large"));
+  }
+  EXPECT_THAT(names(), ElementsAre("step_00000001.safetensors", "step_00000002.safetensors"));
 }
 
 TEST_F(CheckpointStoreTest, PrepareRemovesOnlyTemporaryFiles) {
-  write_file(folder() / "step_00000003.safetensors.tmp", "half");
+  write_file(folder() / "step_00000003.safetensors.tmp-4711", "half");
   write_file(folder() / "notes.tmp", "mine");
-  EXPECT_THAT(store().prepare(), ElementsAre("step_00000003.safetensors.tmp"));
+  EXPECT_THAT(store().prepare(), ElementsAre("step_00000003.safetensors.tmp-4711"));
   EXPECT_THAT(names(), ElementsAre("notes.tmp"));
   EXPECT_TRUE(store().prepare().empty());
-  write_file(run_ / "file", "");
-  EXPECT_THAT(error_text([&] { CheckpointStore(run_ / "file", 1).prepare(); }), HasSubstr((run_ / "file").string()));
+  write_file(run_.path() / "file", "");
+  EXPECT_THAT(error_text([&] { CheckpointStore(run_.path() / "file", 1).prepare(); }),
+              HasSubstr((run_.path() / "file").string()));
 }
 
 TEST_F(CheckpointStoreTest, FindsTheLargestStepInside) {
@@ -114,7 +116,7 @@ TEST_F(CheckpointStoreTest, PassesOverDamagedOnesByName) {
 
 TEST_F(CheckpointStoreTest, AutoBeginsAnewOnlyWhereNothingIs) {
   EXPECT_FALSE(store().resolve("auto").path);
-  EXPECT_FALSE(CheckpointStore(run_ / "not there", 1).resolve("auto").path);
+  EXPECT_FALSE(CheckpointStore(run_.path() / "not there", 1).resolve("auto").path);
   const fs::path path = save(1);
   EXPECT_EQ(store().resolve("auto").path, path);
   damage(path);
@@ -123,7 +125,7 @@ TEST_F(CheckpointStoreTest, AutoBeginsAnewOnlyWhereNothingIs) {
 
 TEST_F(CheckpointStoreTest, NoneDoesNotMixTwoRuns) {
   EXPECT_FALSE(store().resolve("none").path);
-  EXPECT_FALSE(CheckpointStore(run_ / "not there", 1).resolve("none").path);
+  EXPECT_FALSE(CheckpointStore(run_.path() / "not there", 1).resolve("none").path);
   save(1);
   save(7);
   EXPECT_THAT(error_text([&] { store().resolve("none"); }),

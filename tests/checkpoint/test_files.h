@@ -1,37 +1,18 @@
-// What tests of files share: a folder that goes with the test, whole-file reads and writes, the text of an Error.
+// What tests of files share: whole-file reads and writes, a disk that is full, the text of an Error.
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
-#include <cstdlib>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "kernels/common/error.h"
+#include "tests/base/temporary_folder.h"
 
 namespace simclr {
-
-class TestFolder {
- public:
-  TestFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "simclr_test_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-    path_ = name;
-  }
-  ~TestFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline std::string read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -46,6 +27,25 @@ inline void write_file(const std::filesystem::path& path, const std::string& byt
   file.close();
   ASSERT_TRUE(file) << path;
 }
+
+// While it lives, no file can grow beyond `bytes`: write() then fails with EFBIG, also for root.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    earlier_handler_ = std::signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &earlier_);
+    const rlimit limit{.rlim_cur = bytes, .rlim_max = earlier_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &earlier_);
+    std::signal(SIGXFSZ, earlier_handler_);
+  }
+
+ private:
+  rlimit earlier_{};
+  void (*earlier_handler_)(int) = nullptr;
+};
 
 // The text of the Error(code) that f throws; it must be one line.
 template <typename F>

@@ -32,11 +32,11 @@ CheckpointHeader some_header() {
 }
 
 TEST(TrainingState, ReadsBackWhatItWrote) {
-  TestFolder folder;
+  TemporaryFolder folder;
   Model model;
-  write_checkpoint(folder / "c", {some_header(), model.views()});
+  write_checkpoint(folder.path() / "c", {some_header(), model.views()});
   model.clear();
-  const CheckpointHeader header = load_checkpoint(folder / "c", model.views(), LoadWhat::kEverything);
+  const CheckpointHeader header = load_checkpoint(folder.path() / "c", model.views(), LoadWhat::kEverything);
   EXPECT_EQ(header.step, 12);
   EXPECT_EQ(header.epoch, 3);
   EXPECT_EQ(header.config_yaml, "run: {seed: 1}\n");
@@ -48,32 +48,32 @@ TEST(TrainingState, ReadsBackWhatItWrote) {
 }
 
 TEST(TrainingState, TheSameStateGivesTheSameBytes) {
-  TestFolder folder;
+  TemporaryFolder folder;
   Model model;
-  write_checkpoint(folder / "a", {some_header(), model.views()});
-  write_checkpoint(folder / "b", {some_header(), model.views()});
-  EXPECT_EQ(read_file(folder / "a"), read_file(folder / "b"));
+  write_checkpoint(folder.path() / "a", {some_header(), model.views()});
+  write_checkpoint(folder.path() / "b", {some_header(), model.views()});
+  EXPECT_EQ(read_file(folder.path() / "a"), read_file(folder.path() / "b"));
 }
 
 TEST(TrainingState, WeightsAloneLeaveTheOptimizerInTheFile) {
-  TestFolder folder;
+  TemporaryFolder folder;
   Model model;
-  write_checkpoint(folder / "c", {some_header(), model.views()});
+  write_checkpoint(folder.path() / "c", {some_header(), model.views()});
   model.clear();
   std::vector<NamedTensor> weights = model.views();
   weights.pop_back();
-  EXPECT_THAT(error_text([&] { load_checkpoint(folder / "c", weights, LoadWhat::kEverything); }),
+  EXPECT_THAT(error_text([&] { load_checkpoint(folder.path() / "c", weights, LoadWhat::kEverything); }),
               HasSubstr("only in the file: optimizer.momentum.conv1.weight"));
-  load_checkpoint(folder / "c", weights, LoadWhat::kWeights);
+  load_checkpoint(folder.path() / "c", weights, LoadWhat::kWeights);
   EXPECT_EQ(model.weight, Model().weight);
   EXPECT_EQ(model.momentum, std::vector<float>(6, 0.0F));
 }
 
 TEST(TrainingState, ListsEveryDifferenceAndOverwritesNothing) {
-  TestFolder folder;
+  TemporaryFolder folder;
   Model model;
   std::vector<NamedTensor> written = model.views();
-  write_checkpoint(folder / "c", {some_header(), written});
+  write_checkpoint(folder.path() / "c", {some_header(), written});
   std::vector<float> other(6, 9.0F);
   std::vector<double> doubles(2, 9.0);
   const std::vector<NamedTensor> wanted = {
@@ -82,8 +82,8 @@ TEST(TrainingState, ListsEveryDifferenceAndOverwritesNothing) {
       {"fc.weight", TensorType::kFloat32, {6}, other.data()},
       {"fc.bias", TensorType::kFloat32, {6}, other.data()},
   };
-  const std::string text = error_text([&] { load_checkpoint(folder / "c", wanted, LoadWhat::kEverything); });
-  EXPECT_THAT(text, HasSubstr((folder / "c").string()));
+  const std::string text = error_text([&] { load_checkpoint(folder.path() / "c", wanted, LoadWhat::kEverything); });
+  EXPECT_THAT(text, HasSubstr((folder.path() / "c").string()));
   EXPECT_THAT(text, HasSubstr("conv1.weight (F32 [2, 3] in the file, F32 [3, 2] wanted)"));
   EXPECT_THAT(text, HasSubstr("bn1.running_mean (F32 [2] in the file, F64 [2] wanted)"));
   EXPECT_THAT(text, HasSubstr("missing in the file: fc.weight, fc.bias"));
@@ -93,33 +93,33 @@ TEST(TrainingState, ListsEveryDifferenceAndOverwritesNothing) {
 }
 
 TEST(TrainingState, ALongListOfDifferencesIsCut) {
-  TestFolder folder;
-  write_checkpoint(folder / "c", {some_header(), {}});
+  TemporaryFolder folder;
+  write_checkpoint(folder.path() / "c", {some_header(), {}});
   float value = 0;
   std::vector<NamedTensor> wanted;
   for (int i = 0; i < 20; ++i) wanted.push_back({fmt::format("t{}", i), TensorType::kFloat32, {}, &value});
-  const std::string text = error_text([&] { load_checkpoint(folder / "c", wanted, LoadWhat::kEverything); });
+  const std::string text = error_text([&] { load_checkpoint(folder.path() / "c", wanted, LoadWhat::kEverything); });
   EXPECT_THAT(text, HasSubstr("t0, t1, t2, t3, t4, t5, t6, t7 and 12 more"));
 }
 
 TEST(TrainingState, DamageOverwritesNothing) {
-  TestFolder folder;
+  TemporaryFolder folder;
   Model model;
-  write_checkpoint(folder / "c", {some_header(), model.views()});
-  std::string bytes = read_file(folder / "c");
+  write_checkpoint(folder.path() / "c", {some_header(), model.views()});
+  std::string bytes = read_file(folder.path() / "c");
   bytes[bytes.size() - 1] ^= 1;  // in the momentum, the last tensor
-  write_file(folder / "c", bytes);
+  write_file(folder.path() / "c", bytes);
   model.clear();
-  EXPECT_THAT(error_text([&] { load_checkpoint(folder / "c", model.views(), LoadWhat::kWeights); }),
+  EXPECT_THAT(error_text([&] { load_checkpoint(folder.path() / "c", model.views(), LoadWhat::kWeights); }),
               HasSubstr("does not match its checksum"));
   EXPECT_EQ(model.weight, std::vector<float>(6, 0.0F));
 }
 
 TEST(TrainingState, RefusesForeignAndNewerFiles) {
-  TestFolder folder;
+  TemporaryFolder folder;
   const auto header_of = [&](const std::map<std::string, std::string>& metadata) {
-    write_safetensors(folder / "f", metadata, {});
-    return error_text([&] { read_checkpoint_header(SafetensorsFile(folder / "f")); });
+    write_safetensors(folder.path() / "f", metadata, {});
+    return error_text([&] { read_checkpoint_header(SafetensorsFile(folder.path() / "f")); });
   };
   const std::string format = "simclr_train checkpoint";
   EXPECT_THAT(header_of({}), HasSubstr("no checkpoint of this program"));
@@ -147,9 +147,9 @@ TEST(WeightsSha256, IsTheOneMadeByHand) {
   momentum = 6;
   EXPECT_EQ(weights_sha256(tensors), expected) << "the optimizer's state does not count";
 
-  TestFolder folder;
-  write_checkpoint(folder / "c", {some_header(), tensors});
-  EXPECT_EQ(weights_sha256(SafetensorsFile(folder / "c")), expected);
+  TemporaryFolder folder;
+  write_checkpoint(folder.path() / "c", {some_header(), tensors});
+  EXPECT_EQ(weights_sha256(SafetensorsFile(folder.path() / "c")), expected);
 }
 
 TEST(WeightsSha256, SeesNamesShapesTypesAndBits) {

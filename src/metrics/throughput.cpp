@@ -1,0 +1,52 @@
+// Sums are taken anew over the window each time: it is short, and nothing drifts over a million steps.
+#include "src/metrics/throughput.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/common/error.h"
+
+namespace simclr {
+
+Throughput::Throughput(int window, double now_s) : window_(static_cast<size_t>(window)), last_s_(now_s) {
+  SIMCLR_CHECK(window >= 1, "window is {}", window);
+}
+
+void Throughput::step_done(int64_t images, double now_s) {
+  const Step step{images, now_s - last_s_};
+  last_s_ = now_s;
+  if (steps_.size() < window_) {
+    steps_.push_back(step);
+  } else {
+    steps_[next_] = step;
+    next_ = (next_ + 1) % window_;
+  }
+}
+
+double Throughput::duration_s() const {
+  double sum = 0;
+  for (const Step& step : steps_) sum += step.duration_s;
+  return sum;
+}
+
+double Throughput::images_per_s() const {
+  int64_t images = 0;
+  for (const Step& step : steps_) images += step.images;
+  const double duration = duration_s();
+  return duration > 0 ? static_cast<double>(images) / duration : 0;
+}
+
+double Throughput::time_left_s(int64_t steps_left) const {
+  if (steps_.empty()) return 0;
+  return duration_s() / static_cast<double>(steps_.size()) * static_cast<double>(steps_left);
+}
+
+std::string format_duration(double seconds) {
+  const int64_t s = std::llround(std::clamp(seconds, 0.0, 1e12));
+  if (s < 60) return fmt::format("{} s", s);
+  if (s < 3600) return fmt::format("{} min {:02} s", s / 60, s % 60);
+  if (s < 24 * 3600) return fmt::format("{} h {:02} min", s / 3600, s / 60 % 60);
+  return fmt::format("{} d {:02} h", s / (24 * 3600), s / 3600 % 24);
+}
+
+}  // namespace simclr
