@@ -1,0 +1,121 @@
+#include "src/config/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+
+#include "kernels/common/error.h"
+#include "src/config/faults.h"
+#include "src/config/key_table.h"
+
+namespace simclr {
+
+namespace {
+
+constexpr const char* kHint = "see simclr_train --help";
+
+struct Parser {
+  CLI::App app{"Pre-trains an image encoder with SimCLR; without a subcommand it trains.", "simclr_train"};
+  CLI::App* info = nullptr;
+};
+
+void describe(Parser& parser, CommandLine& into, bool& version) {
+  CLI::App& app = parser.app;
+  app.set_help_flag("-h,--help", "Print this text and end");
+  app.add_option("--config", into.config, "The configuration (configs/reference.yaml lists all keys); needed to train")
+      ->type_name("FILE");
+  app.add_option("--set", into.overrides, "Replace one key, written as in YAML: views.crop_scale=[0.08,1]; repeatable")
+      ->type_name("section.key=value")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+  app.add_option("--resume", into.resume,
+                 "auto: from the newest valid checkpoint of the run folder, if there is one; none: from the start; "
+                 "PATH: from that checkpoint. Default: auto")
+      ->type_name("auto|none|PATH");
+  app.add_option("--output", into.output, "The run folder. Default: run.output_dir/run.name")->type_name("DIR");
+  app.add_flag("--dry-run", into.dry_run, "Do everything up to the first step: shapes, parameters, memory; then end");
+  app.add_flag("--print-config", into.print_config, "Print the resolved configuration as YAML and end");
+  app.add_flag("--version", version, "Print the versions of the program and its libraries and end");
+  app.footer(
+      "Several ranks: mpirun -np N simclr_train --config FILE\n"
+      "Exit codes: 0 done, 2 usage or configuration, 3 data, 4 device or communication, 5 diverged, 6 checkpoint or\n"
+      "output, 75 stopped on request with a checkpoint written, 1 anything else");
+
+  parser.info = app.add_subcommand("info", "Print what is in a checkpoint, with the sha256 of its weights");
+  parser.info->add_option("file", into.info_file, "The checkpoint")->type_name("FILE")->required();
+}
+
+// The option that an unknown argument was probably meant to be, as a hint.
+std::string hint_for(const Parser& parser, const std::string& argument) {
+  if (!argument.starts_with("-")) {
+    return fmt::format("give the configuration as --config {}, or {}", shown_path(argument), kHint);
+  }
+  const std::string name = argument.substr(0, argument.find('='));
+  std::string nearest;
+  for (const CLI::Option* option : parser.app.get_options()) {
+    const std::string candidate = "--" + option->get_lnames().front();
+    if (nearest.empty() || edit_distance(name, candidate) < edit_distance(name, nearest)) nearest = candidate;
+  }
+  return fmt::format("the nearest is {}; {}", nearest, kHint);
+}
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+// Options of training are not passed over in silence when the subcommand does not use them.
+void check_info(const Parser& parser) {
+  for (const CLI::Option* option : parser.app.get_options()) {
+    if (option->count() > 0) fail(ExitCode::kUsage, "{} has no meaning for info; {}", option->get_name(), kHint);
+  }
+}
+
+void check_train(const CommandLine& line) {
+  if (line.config.empty()) {
+    fail(ExitCode::kUsage, "no configuration; start with --config FILE, e.g. --config configs/quickstart.yaml ({})",
+         kHint);
+  }
+  if (line.resume.empty()) fail(ExitCode::kUsage, "--resume is empty; expected auto, none or the path of a checkpoint");
+}
+
+}  // namespace
+
+CommandLine parse_command_line(int argc, const char* const* argv) {
+  CommandLine line;
+  bool version = false;
+  Parser parser;
+  describe(parser, line, version);
+  try {
+    parser.app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    line.command = Command::kHelp;
+    line.help = parser.app.help();
+    return line;
+  } catch (const CLI::ExtrasError&) {
+    const std::vector<std::string> extras = parser.app.remaining(true);
+    fail(ExitCode::kUsage, "unknown argument {}; {}", shown(extras.front()), hint_for(parser, extras.front()));
+  } catch (const CLI::ParseError& error) {
+    fail(ExitCode::kUsage, "{}; {}", one_line(error.what()), kHint);
+  }
+  if (version) {
+    line.command = Command::kVersion;
+    return line;
+  }
+  if (parser.info->parsed()) {
+    check_info(parser);
+    line.command = Command::kInfo;
+    return line;
+  }
+  check_train(line);
+  return line;
+}
+
+std::string run_folder(const CommandLine& command_line, const Settings& settings) {
+  if (!command_line.output.empty()) return command_line.output;
+  return (std::filesystem::path(settings.run.output_dir) / settings.run.name).string();
+}
+
+}  // namespace simclr

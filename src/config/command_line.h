@@ -1,0 +1,31 @@
+// The command line as a struct. It says what the user asked for and reads no file: loader.h turns it into Settings.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/config/settings.h"
+
+namespace simclr {
+
+enum class Command { kTrain, kInfo, kHelp, kVersion };
+
+struct CommandLine {
+  Command command = Command::kTrain;
+  std::string config;                  // kTrain: the YAML file
+  std::vector<std::string> overrides;  // kTrain: "section.key=value", in the order given
+  std::string resume = "auto";         // kTrain: auto, none, or the path of a checkpoint
+  std::string output;                  // kTrain: the run folder itself; "" = run.output_dir/run.name
+  bool dry_run = false;                // kTrain: everything up to the first step
+  bool print_config = false;           // kTrain: print the resolved configuration and end
+  std::string info_file;               // kInfo: the checkpoint
+  std::string help;                    // kHelp: the text to print
+};
+
+// argv as main() has it. Error(kUsage), one line with a hint, for anything that is not understood.
+CommandLine parse_command_line(int argc, const char* const* argv);
+
+// The folder that the run writes into.
+std::string run_folder(const CommandLine& command_line, const Settings& settings);
+
+}  // namespace simclr

@@ -1,0 +1,67 @@
+// How the values of the settings' enums are spelled in YAML, on the command line and in the log; each stands here once.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "kernels/common/error.h"
+#include "src/config/settings.h"
+
+namespace simclr {
+
+template <typename E>
+struct EnumName {
+  E value;
+  std::string_view name;
+};
+
+// kEnumNames<E>: all values of E in the order in which messages list them.
+template <typename E>
+inline constexpr std::array<EnumName<E>, 0> kEnumNames = {};
+
+template <>
+inline constexpr auto kEnumNames<DeviceChoice> = std::to_array<EnumName<DeviceChoice>>({{DeviceChoice::kAuto, "auto"},
+                                                                                        {DeviceChoice::kCpu, "cpu"},
+                                                                                        {DeviceChoice::kCuda, "cuda"}});
+template <>
+inline constexpr auto kEnumNames<Precision> = std::to_array<EnumName<Precision>>({{Precision::kFp32, "fp32"},
+                                                                                  {Precision::kTf32, "tf32"},
+                                                                                  {Precision::kBf16, "bf16"}});
+template <>
+inline constexpr auto kEnumNames<DataFormat> =
+    std::to_array<EnumName<DataFormat>>({{DataFormat::kSynthetic, "synthetic"}, {DataFormat::kCifar10, "cifar10"}});
+template <>
+inline constexpr auto kEnumNames<Stem> = std::to_array<EnumName<Stem>>({{Stem::kCifar, "cifar"},
+                                                                        {Stem::kImagenet, "imagenet"}});
+template <>
+inline constexpr auto kEnumNames<BatchNormViews> = std::to_array<EnumName<BatchNormViews>>(
+    {{BatchNormViews::kJoint, "joint"}, {BatchNormViews::kSeparate, "separate"}});
+template <>
+inline constexpr auto kEnumNames<LossType> = std::to_array<EnumName<LossType>>({{LossType::kInfoNce, "infonce"}});
+template <>
+inline constexpr auto kEnumNames<LossAlgorithm> =
+    std::to_array<EnumName<LossAlgorithm>>({{LossAlgorithm::kAuto, "auto"}, {LossAlgorithm::kEinsum, "einsum"}});
+template <>
+inline constexpr auto kEnumNames<OptimizerType> =
+    std::to_array<EnumName<OptimizerType>>({{OptimizerType::kSgd, "sgd"}, {OptimizerType::kAdamW, "adamw"}});
+template <>
+inline constexpr auto kEnumNames<LrScaling> = std::to_array<EnumName<LrScaling>>({{LrScaling::kNone, "none"},
+                                                                                  {LrScaling::kLinear, "linear"},
+                                                                                  {LrScaling::kSqrt, "sqrt"}});
+template <>
+inline constexpr auto kEnumNames<ScheduleType> =
+    std::to_array<EnumName<ScheduleType>>({{ScheduleType::kCosine, "cosine"}, {ScheduleType::kConstant, "constant"}});
+template <>
+inline constexpr auto kEnumNames<Reduction> = std::to_array<EnumName<Reduction>>({{Reduction::kOrdered, "ordered"},
+                                                                                  {Reduction::kFastest, "fastest"}});
+
+// The YAML spelling of a value; fails as a defect of the program for a value without a name.
+template <typename E>
+std::string_view enum_name(E value) {
+  for (const EnumName<E>& entry : kEnumNames<E>) {
+    if (entry.value == value) return entry.name;
+  }
+  fail(ExitCode::kOther, "internal error: an enum of the settings has no name for value {}", static_cast<int>(value));
+}
+
+}  // namespace simclr

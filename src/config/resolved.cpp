@@ -1,0 +1,126 @@
+#include "src/config/resolved.h"
+
+#include <openssl/evp.h>
+
+#include <cmath>
+#include <string_view>
+
+#include "kernels/common/error.h"
+#include "src/config/enum_names.h"
+#include "src/config/key_table.h"
+
+namespace simclr {
+
+namespace {
+
+Settings with_auto_resolved(Settings settings) {
+  settings.loss.algorithm = resolved_algorithm(settings.loss);
+  return settings;
+}
+
+// What is derived from a key, for the comment behind it; "" if nothing.
+std::string derived_comment(const std::string& path, const Settings& s) {
+  const bool ordered = s.train.reduction == Reduction::kOrdered;
+  if (path == "optimizer.base_lr") return fmt::format("scaled: {}", scaled_learning_rate(s));
+  if (path == "loss.algorithm" && s.loss.algorithm == LossAlgorithm::kAuto) {
+    return std::string(enum_name(resolved_algorithm(s.loss)));
+  }
+  if (path == "train.global_batch") {
+    return fmt::format("per anchor: 1 positive, {} negatives", 2 * s.train.global_batch - 2);
+  }
+  if (path == "train.shards" && !ordered) return "not used by reduction: fastest, which has one shard per rank";
+  if (path == "train.shards") return fmt::format("{} images per shard", images_per_shard(s, 1));
+  if (path == "train.epochs" && s.train.max_steps > 0) return "not used: train.max_steps is given";
+  if (path == "views.normalize.mean" && s.views.normalize.mean.empty()) return "computed from the training pictures";
+  return "";
+}
+
+// Opens the sections that lead from the previous key's to this one's, and returns the indentation inside.
+std::string open_sections(const std::string& path, const std::string& previous, std::string& out) {
+  std::string indentation;
+  bool same = true;
+  for (size_t begin = 0, dot = path.find('.'); dot != std::string::npos; begin = dot + 1, dot = path.find('.', begin)) {
+    same = same && previous.starts_with(path.substr(0, dot + 1));
+    if (!same) out += fmt::format("{}{}:\n", indentation, path.substr(begin, dot - begin));
+    indentation += "  ";
+  }
+  return indentation;
+}
+
+std::string sha256_hex(std::string_view text) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int length = 0;
+  if (EVP_Digest(text.data(), text.size(), digest, &length, EVP_sha256(), nullptr) != 1) {
+    fail(ExitCode::kOther, "OpenSSL cannot compute sha256; is the library in a mode that forbids it?");
+  }
+  std::string hex;
+  for (unsigned int i = 0; i < length; ++i) hex += fmt::format("{:02x}", digest[i]);
+  return hex;
+}
+
+}  // namespace
+
+double scaled_learning_rate(const Settings& settings) {
+  const auto batch = static_cast<double>(settings.train.global_batch);
+  switch (settings.optimizer.lr_scaling) {
+    case LrScaling::kNone:
+      return settings.optimizer.base_lr;
+    case LrScaling::kLinear:
+      return settings.optimizer.base_lr * batch / 256.0;
+    case LrScaling::kSqrt:
+      return settings.optimizer.base_lr * std::sqrt(batch);
+  }
+  SIMCLR_CHECK(false, "lr_scaling has no value {}", static_cast<int>(settings.optimizer.lr_scaling));
+  return 0.0;
+}
+
+LossAlgorithm resolved_algorithm(const LossSettings& loss) {
+  return loss.algorithm == LossAlgorithm::kAuto ? LossAlgorithm::kEinsum : loss.algorithm;
+}
+
+int64_t shard_count(const Settings& settings, int ranks) {
+  return settings.train.reduction == Reduction::kOrdered ? settings.train.shards : ranks;
+}
+
+int64_t images_per_shard(const Settings& settings, int ranks) {
+  const int64_t shards = shard_count(settings, ranks);
+  SIMCLR_CHECK(shards > 0 && settings.train.global_batch % shards == 0, "{} shards do not divide a batch of {}", shards,
+               settings.train.global_batch);
+  return settings.train.global_batch / shards;
+}
+
+std::string print_config(const Settings& settings) {
+  std::string out;
+  std::string previous;
+  for (const Key& key : all_keys()) {
+    const std::string indentation = open_sections(key.path, previous, out);
+    const std::string name = key.path.substr(key.path.rfind('.') + 1);
+    const std::string comment = derived_comment(key.path, settings);
+    out +=
+        fmt::format("{}{}: {}{}{}\n", indentation, name, key.print(settings), comment.empty() ? "" : "  # ", comment);
+    previous = key.path;
+  }
+  return out;
+}
+
+std::string config_hash(const Settings& settings) {
+  const Settings resolved = with_auto_resolved(settings);
+  std::string text;
+  for (const Key& key : all_keys()) {
+    if (key.effect == KeyEffect::kMathematics) text += fmt::format("{}: {}\n", key.path, key.print(resolved));
+  }
+  return sha256_hex(text);
+}
+
+std::vector<SettingDifference> compare_for_resume(const Settings& saved, const Settings& now) {
+  const Settings before = with_auto_resolved(saved);
+  const Settings after = with_auto_resolved(now);
+  std::vector<SettingDifference> differences;
+  for (const Key& key : all_keys()) {
+    if (key.effect == KeyEffect::kExecution || key.print(before) == key.print(after)) continue;
+    differences.push_back({.key = key.path, .saved = key.print(before), .now = key.print(after)});
+  }
+  return differences;
+}
+
+}  // namespace simclr

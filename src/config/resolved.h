@@ -1,0 +1,45 @@
+// What follows from the settings alone: derived values, the resolved YAML, the hash and the comparison that tell
+// whether two runs are the same mathematics.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/config/settings.h"
+
+namespace simclr {
+
+// The learning rate that the schedule warms up to and decays from. B = train.global_batch.
+//   none    base_lr
+//   linear  base_lr * B / 256      (Goyal et al. 2017, "Accurate, large minibatch SGD"; SimCLR, Chen et al. 2020,
+//   section 2.2) sqrt    base_lr * sqrt(B)      (SimCLR, appendix B.1, and --learning_rate_scaling=sqrt of
+//   google-research/simclr)
+double scaled_learning_rate(const Settings& settings);
+
+// `auto` replaced by what it stands for on every machine. Device, threads and workers stay as they are: the machine
+// decides.
+LossAlgorithm resolved_algorithm(const LossSettings& loss);
+
+// The parts into which a global batch is cut: train.shards, or with reduction fastest one a rank.
+int64_t shard_count(const Settings& settings, int ranks);
+// n = B / shard_count; the shards must divide B (validate_ranks() has seen to it).
+int64_t images_per_shard(const Settings& settings, int ranks);
+
+// All keys with their values as YAML that loads again and gives equal Settings; derived values stand as comments.
+std::string print_config(const Settings& settings);
+
+// 64 hex digits: sha256 over the keys that are part of the mathematics of a run, `auto` resolved. Equal for every rank
+// count, machine, output folder, thread count.
+std::string config_hash(const Settings& settings);
+
+struct SettingDifference {
+  std::string key;
+  std::string saved;  // as YAML
+  std::string now;
+};
+
+// The keys of config_hash() in which the two differ, in the order of the structs; empty = a resume is exact.
+std::vector<SettingDifference> compare_for_resume(const Settings& saved, const Settings& now);
+
+}  // namespace simclr
