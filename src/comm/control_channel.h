@@ -1,0 +1,70 @@
+// The control word: what every rank tells the others once per step, and on what all act together exactly two steps
+// later. Two steps, so that on a device the gather runs beside the computation and no rank waits for it; on the CPU it
+// is done when post() returns, and the delay stays the same.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/comm/collectives.h"
+
+namespace simclr {
+
+// One rank's word about one step.
+struct ControlWord {
+  int64_t step = 0;
+  int32_t stop_signal = 0;  // 0: nobody asked this rank to stop
+  int32_t error_code = 0;   // an ExitCode; the failing rank itself logs the reason
+  uint32_t non_finite = 0;  // 1: loss or gradient of this step is not finite
+  uint32_t hash_due = 0;    // 1: weights_hash is set
+  uint64_t weights_hash = 0;
+};
+
+// What the words of one step ask for; the same on every rank.
+struct Decision {
+  int64_t step = 0;
+  int stop_signal = 0;  // of the lowest rank that was asked; 0: none
+  int stop_rank = -1;
+  int error_code = 0;  // of the lowest rank that has an error
+  int error_rank = -1;
+  std::vector<int> non_finite_ranks;
+  std::vector<uint64_t> differing_hashes;  // [W] when the ranks' weights differ, else empty
+
+  bool stop() const { return stop_rank >= 0; }
+  bool failed() const { return error_rank >= 0; }
+  bool non_finite() const { return !non_finite_ranks.empty(); }
+  bool hashes_differ() const { return !differing_hashes.empty(); }
+  bool asks_for_action() const { return stop() || failed() || non_finite() || hashes_differ(); }
+
+  // "the weights of the ranks differ after step 100: rank 0: 0123456789abcdef, ranks 1, 2: …"
+  std::string describe_hashes() const;
+};
+
+class ControlChannel {
+ public:
+  static constexpr int64_t kDelay = 2;  // steps
+
+  explicit ControlChannel(Collectives& collectives);
+
+  // Once per step on every rank, with consecutive steps. Error(kDevice) when the ranks are at different steps.
+  void post(const ControlWord& word);
+
+  // After post() of `step`: what the words of step - 2 ask for; none when nothing.
+  std::optional<Decision> decision_for(int64_t step);
+
+  // After the last step: what the words of the steps that nobody has looked at yet ask for, oldest first.
+  std::vector<Decision> drain();
+
+ private:
+  Decision decide(int64_t step) const;
+
+  Collectives& collectives_;
+  std::array<std::vector<ControlWord>, kDelay + 1> words_;  // by step mod 3, each [W]
+  int64_t first_pending_ = 0, next_ = 0;                    // steps posted and not looked at: [first_pending_, next_)
+  bool started_ = false;
+};
+
+}  // namespace simclr

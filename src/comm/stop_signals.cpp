@@ -1,0 +1,41 @@
+#include "src/comm/stop_signals.h"
+
+#include <signal.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "kernels/common/error.h"
+
+namespace simclr {
+namespace {
+
+std::atomic<int> first_signal{0};
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
+
+void set_handler(int number, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;  // reads and writes in progress go on
+  sigemptyset(&action.sa_mask);
+  if (::sigaction(number, &action, nullptr) != 0)
+    fail(ExitCode::kOther, "cannot set the handler of signal {} (errno {}); please report it", number, errno);
+}
+
+}  // namespace
+
+void request_stop(int number) noexcept {
+  int none = 0;
+  first_signal.compare_exchange_strong(none, number);
+}
+
+void handle_stop_signals() {
+  for (const int number : {SIGUSR1, SIGTERM, SIGINT}) set_handler(number, [](int n) { request_stop(n); });
+  set_handler(SIGPIPE, SIG_IGN);
+}
+
+int stop_signal() noexcept {
+  return first_signal.load();
+}
+
+}  // namespace simclr

@@ -1,0 +1,134 @@
+#include "src/comm/watchdog.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/base/progress_line.h"
+#include "src/base/status_file.h"
+#include "src/comm/stall_detector.h"
+
+namespace simclr {
+namespace {
+
+constexpr int kExit = static_cast<int>(ExitCode::kDevice);
+
+// The line and status.json go to a file system that may be what hangs: leave after this time in any case.
+constexpr unsigned kLastActLimitSeconds = 5;
+void leave_now(int) {
+  ::_exit(kExit);
+}
+
+}  // namespace
+
+Watchdog::Watchdog(const Heartbeat& heartbeat, std::unique_ptr<HeartbeatBoard> board, Options options)
+    : heartbeat_(heartbeat), board_(std::move(board)), options_(std::move(options)) {
+  SIMCLR_CHECK(options_.timeout_s > 0, "a watchdog with a time limit of {} s", options_.timeout_s);
+  SIMCLR_CHECK(static_cast<int>(options_.hosts.size()) == board_->size(), "{} hosts for {} ranks",
+               options_.hosts.size(), board_->size());
+  // Signals are for the main thread: a blocking system call there shall be interrupted, not one here.
+  sigset_t all, old;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, &old);
+  thread_ = std::thread([this] { run(); });
+  ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+Watchdog::~Watchdog() {
+  stop();
+}
+
+void Watchdog::set_checkpoint(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  checkpoint_ = name;
+}
+
+void Watchdog::begin_leaving() {
+  std::lock_guard lock(mutex_);
+  leaving_ = true;
+  wake_.notify_all();
+}
+
+void Watchdog::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    wake_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+bool Watchdog::claim_report() {
+  return board_->claim_report();
+}
+
+void Watchdog::run() {
+  const int size = board_->size();
+  const double interval_s = board_->interval_s(options_.timeout_s);
+  StallDetector detector(size, options_.timeout_s, interval_s, monotonic_seconds());
+  std::vector<Pulse> pulses(static_cast<size_t>(size));
+  std::optional<double> leaving_since_s;
+  uint64_t alive = 0;
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    const bool leaving = leaving_;
+    lock.unlock();
+    Pulse mine = heartbeat_.read();
+    mine.alive = ++alive;
+    mine.left = leaving;
+    board_->publish(mine);
+    const double now_s = monotonic_seconds();
+    if (leaving) {
+      if (!leaving_since_s) leaving_since_s = now_s;
+      if (now_s - *leaving_since_s > options_.timeout_s)
+        end_job(fmt::format("MPI_Finalize has not returned for {:g} s on rank {} ({}); the run itself is complete",
+                            options_.timeout_s, board_->rank(), options_.hosts[board_->rank()]),
+                mine.step, false);
+    } else {
+      for (int r = 0; r < size; ++r) pulses[r] = board_->read(r);
+      if (const std::optional<Verdict> verdict = detector.look(pulses, now_s))
+        end_job(describe(*verdict, options_.hosts, options_.timeout_s), mine.step, true);
+    }
+    lock.lock();
+    wake_.wait_for(lock, std::chrono::duration<double>(interval_s), [&] { return stopping_ || leaving_ != leaving; });
+  }
+  // Stopped without begin_leaving (the process ends after an error): the others must not take silence for a stall here.
+  Pulse last = heartbeat_.read();
+  last.alive = ++alive;
+  last.left = true;
+  board_->publish(last);
+}
+
+void Watchdog::end_job(const std::string& reason, int64_t step, bool write_status) {
+  ::signal(SIGALRM, leave_now);
+  sigset_t alarm_only;
+  sigemptyset(&alarm_only);
+  sigaddset(&alarm_only, SIGALRM);
+  ::pthread_sigmask(SIG_UNBLOCK, &alarm_only, nullptr);
+  ::alarm(kLastActLimitSeconds);
+  if (!board_->claim_report()) {
+    // Another rank is at its last words; who exits first makes the launcher end all, also that one.
+    ::sleep(2);
+    ::_exit(kExit);
+  }
+  log_last_words(reason);
+  if (write_status && !options_.run_folder.empty()) {
+    RunStatus status{.state = RunState::kFailed, .reason = reason, .step = step, .exit_code = ExitCode::kDevice};
+    status.ranks = board_->size();
+    status.rank = board_->rank();
+    status.host = options_.hosts[board_->rank()];
+    {
+      // try_lock: the main thread may have been in set_checkpoint when it stopped for ever.
+      std::unique_lock lock(mutex_, std::try_to_lock);
+      if (lock) status.checkpoint = checkpoint_;
+    }
+    if (!try_write_status_file(options_.run_folder, status)) log_last_words("status.json could not be written");
+  }
+  ::_exit(kExit);
+}
+
+}  // namespace simclr

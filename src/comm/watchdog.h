@@ -1,0 +1,59 @@
+// The thread that ends the job when a rank is dead or stalled: a blocked collective cannot say who is missing. It
+// makes no MPI call. On a verdict the first rank that sees it writes one line (stderr and train.log) and status.json;
+// all ranks leave with _exit(4), and the launcher removes what cannot leave by itself.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/comm/heartbeat.h"
+#include "src/comm/topology.h"
+
+namespace simclr {
+
+class Watchdog {
+ public:
+  struct Options {
+    double timeout_s = 600;
+    std::filesystem::path run_folder;  // of status.json; empty: none
+    std::vector<std::string> hosts;    // [W], by rank
+  };
+
+  // Starts the thread. The heartbeat outlives this.
+  Watchdog(const Heartbeat& heartbeat, std::unique_ptr<HeartbeatBoard> board, Options options);
+  ~Watchdog();  // stops the thread
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  // For status.json, should the job end by force: the newest checkpoint, relative to the run folder.
+  void set_checkpoint(const std::string& name);
+
+  // The run is over on all ranks, what is left is MPI_Finalize: from now on nobody watches this rank, and the thread
+  // only sees to it that stop() comes within timeout_s.
+  void begin_leaving();
+  void stop();
+
+  // True on the first rank that asks: it alone says why the job ends.
+  bool claim_report();
+
+ private:
+  void run();
+  [[noreturn]] void end_job(const std::string& reason, int64_t step, bool write_status);
+
+  const Heartbeat& heartbeat_;
+  const std::unique_ptr<HeartbeatBoard> board_;
+  const Options options_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::string checkpoint_;
+  bool stopping_ = false, leaving_ = false;
+  std::thread thread_;
+};
+
+}  // namespace simclr

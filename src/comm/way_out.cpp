@@ -1,0 +1,95 @@
+#include "src/comm/way_out.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "src/base/log.h"
+#include "src/comm/agreement.h"
+
+namespace simclr {
+namespace {
+
+RunState state_of(ExitCode code) {
+  return code == ExitCode::kDone      ? RunState::kFinished
+         : code == ExitCode::kStopped ? RunState::kStopped
+                                      : RunState::kFailed;
+}
+
+RunStatus final_status(const WayOut& way, ExitCode code, const std::string& reason) {
+  RunStatus status = way.status;
+  status.state = state_of(code);
+  status.exit_code = code;
+  status.reason = reason;
+  return status;
+}
+
+// The last act of an orderly end: barrier, MPI_Finalize.
+void finish(const WayOut& way) {
+  if (way.collectives != nullptr) way.collectives->barrier();
+  if (way.watchdog != nullptr) way.watchdog->begin_leaving();
+  if (way.session != nullptr) way.session->finish();
+  if (way.watchdog != nullptr) way.watchdog->stop();
+}
+
+// Ends all ranks; the reason is out already, or will be printed by another rank.
+[[noreturn]] void end_by_force(const WayOut& way, ExitCode code) noexcept {
+  if (way.session != nullptr) way.session->abort_all(code);
+  std::_Exit(static_cast<int>(code));
+}
+
+}  // namespace
+
+ExitCode leave_in_order(const WayOut& way, ExitCode code, const std::string& reason) {
+  const bool first = way.session == nullptr || way.session->rank() == 0;
+  const auto make_durable = [&] {
+    if (first && !way.run_folder.empty()) write_status_file(way.run_folder, final_status(way, code, reason));
+    flush_log();
+  };
+  if (way.collectives != nullptr)
+    agree_on(*way.collectives, make_durable);
+  else
+    make_durable();
+  finish(way);
+  return code;
+}
+
+ExitCode leave_after_error(const WayOut& way, std::exception_ptr caught) noexcept {
+  ExitCode code = ExitCode::kOther;
+  try {
+    bool agreed = false;
+    try {
+      std::rethrow_exception(caught);
+    } catch (const AgreedError&) {
+      agreed = true;
+    } catch (...) {
+    }
+    const Error error = as_error(caught);
+    code = error.code() == ExitCode::kDone ? ExitCode::kOther : error.code();
+    const int rank = way.session == nullptr ? 0 : way.session->rank();
+    const bool speak = agreed ? rank == 0 : way.watchdog == nullptr || way.watchdog->claim_report();
+    if (speak) {
+      rewrite_console_line("");
+      log_error("{}", error.what());
+      if (!way.run_folder.empty() && !try_write_status_file(way.run_folder, final_status(way, code, error.what())))
+        log_error("status.json could not be written in {}", way.run_folder.string());
+    }
+    try {
+      flush_log();
+    } catch (const Error& flush_error) {
+      if (speak) log_error("{}", flush_error.what());
+    }
+    if (!agreed) {
+      // The rank that speaks may still be writing, and MPI_Abort would end it.
+      if (!speak) std::this_thread::sleep_for(std::chrono::seconds(2));
+      end_by_force(way, code);
+    }
+    finish(way);
+    return code;
+  } catch (...) {
+    // Saying why has failed; the exit code still tells.
+    end_by_force(way, code);
+  }
+}
+
+}  // namespace simclr

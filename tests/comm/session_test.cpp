@@ -1,0 +1,162 @@
+// How a job is recognised, where its ranks are, and which counts it may have: pure functions with made-up hosts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/comm/mpi_session.h"
+#include "src/comm/processor.h"
+#include "src/comm/rank_count.h"
+#include "src/comm/single_process_collectives.h"
+#include "src/comm/stop_signals.h"
+#include "src/comm/topology.h"
+
+namespace simclr {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Launcher launcher(const std::map<std::string, std::string>& environment) {
+  return read_launcher([&](const char* name) -> const char* {
+    const auto found = environment.find(name);
+    return found == environment.end() ? nullptr : found->second.c_str();
+  });
+}
+
+TEST(Launcher, NoneMeansOneProcess) {
+  EXPECT_FALSE(launcher({{"SLURM_NTASKS", "4"}}).present) << "the batch script's own shell is no job of four";
+  EXPECT_NO_THROW(require_one_job(launcher({{"SLURM_NTASKS", "4"}}), 1));
+}
+
+TEST(Launcher, KnowsTheUsualOnes) {
+  EXPECT_TRUE(launcher({{"OMPI_COMM_WORLD_SIZE", "2"}}).present);
+  EXPECT_TRUE(launcher({{"OMPI_COMM_WORLD_SIZE", "2"}}).is_open_mpi);
+  EXPECT_TRUE(launcher({{"PMIX_RANK", "0"}}).present);
+  EXPECT_TRUE(launcher({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}).present);
+  EXPECT_NO_THROW(require_one_job(launcher({{"OMPI_COMM_WORLD_SIZE", "2"}, {"SLURM_STEP_NUM_TASKS", "8"}}), 2));
+}
+
+TEST(Launcher, ProcessesThatWouldTrainApartAreRefused) {
+  EXPECT_THROW(require_one_job(launcher({{"SLURM_STEP_NUM_TASKS", "4"}}), 1), Error) << "srun without an MPI plugin";
+  EXPECT_THROW(require_one_job(launcher({{"PMI_SIZE", "4"}, {"PMI_RANK", "1"}}), 1), Error) << "mpirun of another MPI";
+  EXPECT_THROW(require_one_job(launcher({{"PMIX_RANK", "1"}, {"SLURM_STEP_NUM_TASKS", "4"}}), 1), Error);
+}
+
+TEST(MpiSession, WithoutALauncherThereIsNoMpi) {
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) GTEST_SKIP() << "started by mpirun";
+  MpiSession session;
+  EXPECT_FALSE(session.uses_mpi());
+  EXPECT_EQ(session.size(), 1);
+  EXPECT_EQ(session.library_version(), "none");
+  session.finish();
+}
+
+PlaceFacts place(const char* host, const std::vector<int>& cores, int launcher_cores) {
+  PlaceFacts facts;
+  std::strcpy(facts.host.data(), host);
+  for (const int core : cores) facts.allowed[core / 64] |= uint64_t{1} << (core % 64);
+  facts.launcher_cores = launcher_cores;
+  return facts;
+}
+
+TEST(Topology, FindsNeighboursByHost) {
+  const std::vector<PlaceFacts> places = {place("a", {0}, 8), place("b", {0}, 8), place("a", {1}, 8),
+                                          place("b", {1}, 8), place("b", {2}, 8)};
+  const Topology t = make_topology(3, places);
+  EXPECT_EQ(t.size, 5);
+  EXPECT_EQ(t.local_rank, 1);
+  EXPECT_EQ(t.local_size, 3);
+  EXPECT_EQ(t.nodes, 2);
+  EXPECT_EQ(t.host(), "b");
+  EXPECT_EQ(make_topology(2, places).local_rank, 1);
+}
+
+TEST(Topology, SameNameOnAnotherMachineIsAnotherNode) {
+  std::vector<PlaceFacts> places = {place("localhost", {0}, 1), place("localhost", {0}, 1)};
+  EXPECT_EQ(make_topology(0, places).nodes, 1);
+  std::strcpy(places[1].boot_id.data(), "another");
+  EXPECT_EQ(make_topology(0, places).nodes, 2);
+}
+
+TEST(Threads, UnboundRanksShareTheCoresBoundOnesKeepTheirs) {
+  const std::vector<int> eight = {0, 1, 2, 3, 4, 5, 6, 7};
+  EXPECT_EQ(choose_threads(make_topology(0, std::vector{place("a", eight, 8)}), 0), 8);
+  EXPECT_EQ(choose_threads(make_topology(0, std::vector{place("a", eight, 8), place("a", eight, 8)}), 0), 4);
+  EXPECT_EQ(choose_threads(make_topology(0, std::vector{place("a", eight, 8), place("b", eight, 8)}), 0), 8);
+  EXPECT_EQ(choose_threads(make_topology(1, std::vector{place("a", {0, 1}, 8), place("a", {66, 67, 68}, 8)}), 0), 3);
+  EXPECT_EQ(choose_threads(make_topology(0, std::vector<PlaceFacts>(4, place("a", {0, 1}, 2))), 0), 1) << "never none";
+  EXPECT_EQ(choose_threads(make_topology(0, std::vector{place("a", eight, 8)}), 3), 3);
+}
+
+TEST(Binding, OneWarningSaysWhatToDo) {
+  const std::vector<PlaceFacts> bound = {place("a", {0}, 32), place("a", {1}, 32)};
+  const auto warning = binding_warning(make_topology(1, bound), 0);
+  ASSERT_TRUE(warning.has_value());
+  EXPECT_THAT(*warning, AllOf(HasSubstr("rank 0 (a) is bound to 1 of 32 cores"), HasSubstr("16 threads"),
+                              HasSubstr("--bind-to none")));
+  EXPECT_FALSE(binding_warning(make_topology(0, bound), 1).has_value());
+  const std::vector<PlaceFacts> free_ranks(2, place("a", {0, 1, 2, 3}, 4));
+  EXPECT_FALSE(binding_warning(make_topology(0, free_ranks), 0).has_value());
+  EXPECT_FALSE(binding_warning(make_topology(0, free_ranks), 4).has_value());
+  EXPECT_THAT(*binding_warning(make_topology(0, free_ranks), 5),
+              AllOf(HasSubstr("4 cores"), Not(HasSubstr("--bind-to"))));
+  EXPECT_FALSE(binding_warning(make_topology(0, std::vector{place("a", {0}, 1), place("a", {0}, 1)}), 0).has_value());
+}
+
+TEST(Topology, OfThisProcess) {
+  SingleProcessCollectives one;
+  const Topology t = discover_topology(one);
+  EXPECT_EQ(t.host(), host_name());
+  EXPECT_GE(t.fair_cores, 1);
+  EXPECT_EQ(t.fair_cores, t.allowed_cores[0]);
+}
+
+TEST(RankCount, NamesTheCountsThatWouldDo) {
+  TrainSettings train;
+  train.shards = 8;
+  for (const int good : {1, 2, 4, 8}) EXPECT_NO_THROW(require_rank_count(good, train));
+  for (const int bad : {3, 5, 6, 16}) {
+    try {
+      require_rank_count(bad, train);
+      ADD_FAILURE() << bad << " ranks";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ExitCode::kUsage);
+      EXPECT_THAT(e.what(), AllOf(HasSubstr(fmt::format("{} ranks", bad)), HasSubstr("1, 2, 4, 8")));
+    }
+  }
+  train.reduction = Reduction::kFastest;
+  train.global_batch = 12;
+  EXPECT_NO_THROW(require_rank_count(3, train));
+  EXPECT_THROW(require_rank_count(5, train), Error);
+  EXPECT_EQ(shards_of_run(3, train), 3);
+}
+
+TEST(Processor, ReadsModelAndInstructionSets) {
+  EXPECT_EQ(describe_cpuinfo(
+                "processor\t: 0\nmodel name\t: Fast CPU\nflags\t\t: fpu avx2 fma avx512fake\n\nmodel name\t: other\n"),
+            "Fast CPU, fma avx2");
+  EXPECT_EQ(describe_cpuinfo("CPU implementer\t: 0x41\nCPU part\t: 0xd40\nFeatures\t: asimd sve\n"),
+            "implementer 0x41 part 0xd40, asimd sve");
+  EXPECT_EQ(describe_cpuinfo(""), "implementer  part , no known vector instructions");
+  EXPECT_EQ(processor_model(), processor_model());
+}
+
+TEST(StopSignals, TheFirstOneCounts) {
+  handle_stop_signals();
+  EXPECT_EQ(stop_signal(), 0);
+  std::raise(SIGUSR1);
+  EXPECT_EQ(stop_signal(), SIGUSR1);
+  std::raise(SIGTERM);
+  std::raise(SIGINT);
+  std::raise(SIGPIPE);
+  EXPECT_EQ(stop_signal(), SIGUSR1);
+}
+
+}  // namespace
+}  // namespace simclr
