@@ -48,7 +48,8 @@ void max_forward(const CpuExec& exec, ConstActivation x, Activation y, uint8_t* 
       for (int64_t p = 0; p < y.height; ++p) {
         for (int64_t q = 0; q < y.width; ++q, out += block, win += block) {
           std::fill_n(out, block, -INFINITY);
-          std::fill_n(win, block, uint8_t{4});  // the centre, which is always inside
+          // The first place of the window that lies inside: it wins when all are -infinity.
+          std::fill_n(win, block, static_cast<uint8_t>((p == 0 ? 3 : 0) + (q == 0 ? 1 : 0)));
           for (int64_t u = 0; u < 3; ++u) {
             const int64_t iy = 2 * p + u - 1;
             if (iy < 0 || iy >= x.height) continue;
