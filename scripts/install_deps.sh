@@ -6,7 +6,7 @@ set -euo pipefail
 usage() {
   cat <<'TEXT'
 usage: scripts/install_deps.sh [--dev] [--list]
-  --dev   also what checks the sources: clang-format, clang-tidy, python3, git
+  --dev   also what checks the sources: clang-format, clang-tidy, git
   --list  print the packages and what each is for, install nothing
 TEXT
 }
@@ -29,12 +29,12 @@ libssl-dev         SHA-256 of checkpoints and configurations
 libgtest-dev       the tests
 libgmock-dev       the tests
 libbenchmark-dev   the benchmarks
+python3            the tests that run programs from outside, the checks in .ci
 TEXT
   [ "$dev" = 0 ] || cat <<'TEXT'
 clang-format       style of the sources
 clang-tidy         static checks
 libomp-dev         omp.h for clang-tidy
-python3            the checks in .ci
 git                the list of changed files
 TEXT
 }
