@@ -78,7 +78,7 @@ void check_train(const CommandLine& line) {
     fail(ExitCode::kUsage, "no configuration; start with --config FILE, e.g. --config configs/quickstart.yaml ({})",
          kHint);
   }
-  if (line.resume.empty()) fail(ExitCode::kUsage, "--resume is empty; expected auto, none or the path of a checkpoint");
+  if (line.resume.empty()) fail(ExitCode::kUsage, "--resume is empty; expected auto, none or a checkpoint ({})", kHint);
 }
 
 }  // namespace

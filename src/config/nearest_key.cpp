@@ -29,19 +29,25 @@ double difference(std::string_view a, std::string_view b) {
   return longer == 0 ? 0.0 : static_cast<double>(edit_distance(a, b)) / static_cast<double>(longer);
 }
 
-// True when a is a whole word of b ("lr" of "base_lr", "batch" of "global_batch").
-bool is_word_of(std::string_view a, std::string_view b) {
-  return !a.empty() && fmt::format("_{}_", b).find(fmt::format("_{}_", a)) != std::string::npos;
+// True when a and b have a word in common: "lr" and "base_lr", "batch_size" and "global_batch".
+bool share_a_word(std::string_view a, std::string_view b) {
+  for (size_t begin = 0; begin < a.size();) {
+    const size_t end = std::min(a.find('_', begin), a.size());
+    const std::string word = fmt::format("_{}_", a.substr(begin, end - begin));
+    if (word.size() > 2 && fmt::format("_{}_", b).find(word) != std::string::npos) return true;
+    begin = end + 1;
+  }
+  return false;
 }
 
 // How unlike an unknown path and a key are. The name weighs more than the section: train.temperature is
 // loss.temperature.
 double unlikeness(const SplitPath& unknown, const SplitPath& key) {
-  constexpr double kSectionWeight = 0.5;
+  constexpr double kSectionWeight = 0.25;
   constexpr double kWordInCommon = 0.3;
   constexpr double kDepthWeight = 0.1;
   double name = difference(unknown.name, key.name);
-  if (is_word_of(unknown.name, key.name) || is_word_of(key.name, unknown.name)) name = std::min(name, kWordInCommon);
+  if (share_a_word(unknown.name, key.name)) name = std::min(name, kWordInCommon);
   const auto depth = static_cast<double>(std::count(key.section.begin(), key.section.end(), '.'));
   return name + kSectionWeight * difference(unknown.section, key.section) + kDepthWeight * depth;
 }

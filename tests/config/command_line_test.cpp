@@ -1,0 +1,110 @@
+// What each command line asks for, the line that a mistake prints, and that --help knows every option.
+#include "src/config/command_line.h"
+
+#include <regex>
+#include <set>
+
+#include "tests/config/config_support.h"
+
+namespace simclr {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+CommandLine parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "./simclr_train");
+  return parse_command_line(static_cast<int>(arguments.size()), arguments.data());
+}
+
+std::string parse_refusal(const std::vector<const char*>& arguments) {
+  const std::string message = refusal([&] { parse(arguments); });
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  EXPECT_THAT(message, HasSubstr("see simclr_train --help")) << message;
+  return message;
+}
+
+TEST(CommandLineParser, WithoutASubcommandItTrains) {
+  const CommandLine line = parse({"--config", "a.yaml"});
+  EXPECT_EQ(line.command, Command::kTrain);
+  EXPECT_EQ(line.config, "a.yaml");
+  EXPECT_EQ(line.resume, "auto");
+  EXPECT_EQ(line.output, "");
+  EXPECT_FALSE(line.dry_run || line.print_config);
+  EXPECT_TRUE(line.overrides.empty());
+}
+
+TEST(CommandLineParser, TakesEveryOptionOfTraining) {
+  const CommandLine line = parse({"--set", "views.crop_scale=[0.08,1]", "--dry-run", "--config=a b.yaml", "--output",
+                                  "/runs/x", "--set=data.path=a=b", "--resume", "none", "--print-config"});
+  EXPECT_EQ(line.config, "a b.yaml");
+  EXPECT_THAT(line.overrides, ElementsAre("views.crop_scale=[0.08,1]", "data.path=a=b"));
+  EXPECT_EQ(line.output, "/runs/x");
+  EXPECT_EQ(line.resume, "none");
+  EXPECT_TRUE(line.dry_run && line.print_config);
+  EXPECT_EQ(parse({"--config", "a", "--resume", "x.safetensors"}).resume, "x.safetensors");
+}
+
+TEST(CommandLineParser, InfoHelpAndVersionNeedNoConfiguration) {
+  const CommandLine info = parse({"info", "c.safetensors"});
+  EXPECT_EQ(info.command, Command::kInfo);
+  EXPECT_EQ(info.info_file, "c.safetensors");
+  EXPECT_EQ(parse({"--version"}).command, Command::kVersion);
+  EXPECT_EQ(parse({"-h"}).command, Command::kHelp);
+  EXPECT_THAT(parse({"info", "--help"}).help, HasSubstr("The checkpoint"));
+}
+
+TEST(CommandLineParser, HelpNamesEveryOptionAndNoOther) {
+  const CommandLine line = parse({"--help", "--config", "a.yaml"});
+  EXPECT_EQ(line.command, Command::kHelp);
+  const std::set<std::string> expected = {"--config",  "--set",          "--resume",  "--output",
+                                          "--dry-run", "--print-config", "--version", "--help"};
+  std::set<std::string> named;
+  const std::regex at_line_start("(?:^|\\n) +(?:-[a-z], *)?(--[a-z-]+)");
+  for (std::sregex_iterator it(line.help.begin(), line.help.end(), at_line_start), end; it != end; ++it) {
+    named.insert((*it)[1]);
+  }
+  EXPECT_EQ(named, expected) << line.help;
+  EXPECT_THAT(line.help, HasSubstr("auto|none|PATH"));
+  EXPECT_THAT(line.help, HasSubstr("Exit codes: 0 done, 2 usage"));
+  EXPECT_THAT(line.help, HasSubstr("\n  info "));
+}
+
+// Every option of the help is understood by the parser.
+TEST(CommandLineParser, EveryOptionOfTheHelpIsUnderstood) {
+  EXPECT_NO_THROW(parse({"--config", "a", "--set", "a=b", "--resume", "none", "--output", "d", "--dry-run",
+                         "--print-config", "--version"}));
+}
+
+TEST(CommandLineParser, MistakesAreOneLineWithAHint) {
+  EXPECT_THAT(parse_refusal({}), HasSubstr("no configuration; start with --config FILE"));
+  EXPECT_THAT(parse_refusal({"--dry-run"}), HasSubstr("no configuration"));
+  EXPECT_THAT(parse_refusal({"--config", ""}), HasSubstr("no configuration"));
+  EXPECT_THAT(parse_refusal({"--confg", "a.yaml"}), HasSubstr("unknown argument --confg; the nearest is --config"));
+  EXPECT_THAT(parse_refusal({"--config", "a", "--resum=none"}),
+              HasSubstr("unknown argument --resum=none; the nearest is --resume"));
+  EXPECT_THAT(parse_refusal({"a.yaml"}),
+              HasSubstr("unknown argument a.yaml; give the configuration as --config a.yaml"));
+  EXPECT_THAT(parse_refusal({"--config"}), HasSubstr("--config"));
+  EXPECT_THAT(parse_refusal({"--config", "a", "--config", "b"}), HasSubstr("--config"));
+  EXPECT_THAT(parse_refusal({"--config", "a", "--set", "x.y=1", "x.z=1"}), HasSubstr("unknown argument x.z=1"));
+  EXPECT_THAT(parse_refusal({"--config", "a", "--resume", ""}), HasSubstr("--resume is empty"));
+  EXPECT_THAT(parse_refusal({"--config", "a", "--dry-run=maybe"}), HasSubstr("maybe"));
+  EXPECT_THAT(parse_refusal({"info"}), HasSubstr("file"));
+  EXPECT_THAT(parse_refusal({"info", "a", "b"}), HasSubstr("unknown argument b"));
+  EXPECT_THAT(parse_refusal({"--config", "a", "info", "f"}), HasSubstr("--config has no meaning for info"));
+  EXPECT_THAT(parse_refusal({"--config", "a", "--bad\nline"}), HasSubstr("unknown argument --bad?line"));
+}
+
+TEST(CommandLineParser, OutputIsTheRunFolderItself) {
+  Settings settings;
+  settings.run.output_dir = "/runs";
+  settings.run.name = "a";
+  EXPECT_EQ(run_folder({}, settings), "/runs/a");
+  CommandLine line;
+  line.output = "/elsewhere";
+  EXPECT_EQ(run_folder(line, settings), "/elsewhere");
+}
+
+}  // namespace
+}  // namespace simclr
