@@ -1,0 +1,113 @@
+// Pictures in memory, their fingerprint and their statistics; the choice of a data set by its format.
+#include "src/data/dataset.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "kernels/common/error.h"
+#include "src/data/cifar10.h"
+#include "src/data/synthetic.h"
+
+namespace simclr {
+namespace {
+
+// SHA-256 of what is fed to it.
+class Sha256 {
+ public:
+  Sha256() : context_(EVP_MD_CTX_new()) {
+    check(context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
+  }
+  void update(const void* data, size_t bytes) { check(EVP_DigestUpdate(context_.get(), data, bytes) == 1); }
+  std::string hex() {
+    std::array<unsigned char, 32> digest{};
+    check(EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr) == 1);
+    std::string text;
+    for (const unsigned char byte : digest) text += fmt::format("{:02x}", byte);
+    return text;
+  }
+
+ private:
+  struct Free {
+    void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
+  };
+  static void check(bool good) { SIMCLR_CHECK(good, "sha256 failed in libcrypto"); }
+  std::unique_ptr<EVP_MD_CTX, Free> context_;
+};
+
+}  // namespace
+
+const char* name_of(Split split) {
+  return split == Split::kTrain ? "train" : "test";
+}
+
+InMemoryDataset::InMemoryDataset(PictureSet set) : set_(std::move(set)) {
+  const int64_t bytes = set_.count * 3 * set_.height * set_.width;
+  SIMCLR_CHECK(static_cast<int64_t>(set_.pixels.size()) == bytes, "{} bytes of pixels, {} expected", set_.pixels.size(),
+               bytes);
+  SIMCLR_CHECK(static_cast<int64_t>(set_.labels.size()) == set_.count, "{} labels for {} pictures", set_.labels.size(),
+               set_.count);
+  const auto classes = static_cast<int32_t>(set_.class_names.size());
+  SIMCLR_CHECK(std::all_of(set_.labels.begin(), set_.labels.end(), [&](int32_t l) { return l >= 0 && l < classes; }),
+               "a label outside [0, {})", classes);
+}
+
+PictureView InMemoryDataset::picture(int64_t i, std::vector<uint8_t>&) const {
+  return {set_.pixels.data() + i * 3 * set_.height * set_.width, set_.height, set_.width};
+}
+
+std::string InMemoryDataset::fingerprint() const {
+  Sha256 hash;
+  const std::array<int64_t, 3> shape = {set_.count, set_.height, set_.width};
+  hash.update(shape.data(), sizeof shape);
+  hash.update(set_.pixels.data(), set_.pixels.size());
+  hash.update(set_.labels.data(), set_.labels.size() * sizeof(int32_t));
+  return hash.hex();
+}
+
+std::unique_ptr<Dataset> open_dataset(const DataSettings& settings, Split split) {
+  switch (settings.format) {
+    case DataFormat::kSynthetic:
+      return std::make_unique<InMemoryDataset>(draw_synthetic(settings.synthetic, split));
+    case DataFormat::kCifar10:
+      return std::make_unique<InMemoryDataset>(read_cifar10(settings.path, split));
+  }
+  fail(ExitCode::kOther, "data format {} has no reader", static_cast<int>(settings.format));
+}
+
+ChannelStatistics channel_statistics(const Dataset& dataset) {
+  if (dataset.count() == 0)
+    fail(ExitCode::kData, "the training split has no pictures: mean and std cannot be computed from it");
+  std::array<uint64_t, 3> sum{}, squares{};
+  uint64_t pixels = 0;
+  std::vector<uint8_t> storage;
+  for (int64_t i = 0; i < dataset.count(); ++i) {
+    const PictureView picture = dataset.picture(i, storage);
+    const int64_t size = picture.height * picture.width;
+    for (size_t c = 0; c < 3; ++c) {
+      const uint8_t* plane = picture.row(static_cast<int64_t>(c), 0);
+      uint64_t plane_sum = 0, plane_squares = 0;
+      for (int64_t k = 0; k < size; ++k) {
+        const uint32_t v = plane[k];
+        plane_sum += v;
+        plane_squares += v * v;
+      }
+      sum[c] += plane_sum;
+      squares[c] += plane_squares;
+    }
+    pixels += static_cast<uint64_t>(size);
+  }
+  ChannelStatistics result;
+  for (size_t c = 0; c < 3; ++c) {
+    const double mean = static_cast<double>(sum[c]) / static_cast<double>(pixels);
+    const double variance = static_cast<double>(squares[c]) / static_cast<double>(pixels) - mean * mean;
+    result.mean[c] = mean / 255;
+    result.std[c] = std::sqrt(std::max(variance, 0.0)) / 255;
+  }
+  return result;
+}
+
+}  // namespace simclr

@@ -1,0 +1,68 @@
+// Labelled pictures by index: what the sampler, the views and the evaluation see of a data set. Sets that live in
+// memory (synthetic, CIFAR-10) are a PictureSet behind InMemoryDataset; sets that decode on demand are another Dataset.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/augment/picture.h"
+#include "src/config/settings.h"
+
+namespace simclr {
+
+enum class Split { kTrain, kTest };
+const char* name_of(Split split);  // "train", "test"
+
+// All pictures of one split, of one size. Planar, because the first thing that a view does is to turn a row of one
+// channel into floats.
+struct PictureSet {
+  int64_t count = 0, height = 0, width = 0;
+  std::vector<uint8_t> pixels;  // [count, 3, height, width]
+  std::vector<int32_t> labels;  // [count], indices into class_names
+  std::vector<std::string> class_names;
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual int64_t count() const = 0;
+  virtual int32_t label(int64_t i) const = 0;
+  virtual const std::vector<std::string>& class_names() const = 0;
+
+  // Picture i. `storage` holds the pixels if the set does not: the view is valid as long as both live and storage is
+  // not used again. Threads may call it at the same time, each with its own storage. Throws Error(kData) naming the
+  // file.
+  virtual PictureView picture(int64_t i, std::vector<uint8_t>& storage) const = 0;
+
+  // sha256 (hexadecimal) of what the set contains, in order: equal on all ranks, kept in checkpoints.
+  virtual std::string fingerprint() const = 0;
+};
+
+class InMemoryDataset : public Dataset {
+ public:
+  explicit InMemoryDataset(PictureSet set);  // checks that the sizes agree and labels lie in range
+  int64_t count() const override { return set_.count; }
+  int32_t label(int64_t i) const override { return set_.labels[static_cast<size_t>(i)]; }
+  const std::vector<std::string>& class_names() const override { return set_.class_names; }
+  PictureView picture(int64_t i, std::vector<uint8_t>& storage) const override;
+  std::string fingerprint() const override;
+
+ private:
+  PictureSet set_;
+};
+
+// The split that the settings name, checked whole. Throws Error(kData) with file, what was expected, what was found.
+std::unique_ptr<Dataset> open_dataset(const DataSettings& settings, Split split);
+
+// Mean and standard deviation (over the pixels, divided by their number) of each channel, values in [0, 1].
+struct ChannelStatistics {
+  std::array<double, 3> mean{}, std{};
+};
+
+// Over all pictures of the set. The sums are exact integers, so no order of summation exists. Error(kData) if empty.
+ChannelStatistics channel_statistics(const Dataset& dataset);
+
+}  // namespace simclr

@@ -1,0 +1,87 @@
+// Pictures in memory: what comes out is what went in, statistics and fingerprint.
+#include "src/data/dataset.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <utility>
+
+#include "kernels/common/error.h"
+
+namespace simclr {
+namespace {
+
+// Two pictures of 1x2 pixels: channel values {0, 255, 0, 255}, {51, 51, 51, 51}, {0, 0, 0, 255}.
+PictureSet two_pictures() {
+  return {.count = 2,
+          .height = 1,
+          .width = 2,
+          .pixels = {0, 255, 51, 51, 0, 0, 0, 255, 51, 51, 0, 255},
+          .labels = {0, 1},
+          .class_names = {"a", "b"}};
+}
+
+TEST(InMemoryDataset, HandsOutPlanarPictures) {
+  const InMemoryDataset dataset(two_pictures());
+  std::vector<uint8_t> storage;
+  const PictureView picture = dataset.picture(1, storage);
+  EXPECT_EQ(picture.height, 1);
+  EXPECT_EQ(picture.width, 2);
+  EXPECT_EQ(picture.row(0, 0)[1], 255);
+  EXPECT_EQ(picture.row(1, 0)[0], 51);
+  EXPECT_EQ(picture.row(2, 0)[1], 255);
+  EXPECT_EQ(dataset.count(), 2);
+  EXPECT_EQ(dataset.label(1), 1);
+  EXPECT_EQ(dataset.class_names()[1], "b");
+}
+
+TEST(ChannelStatistics, ByHand) {
+  const ChannelStatistics s = channel_statistics(InMemoryDataset(two_pictures()));
+  EXPECT_DOUBLE_EQ(s.mean[0], 0.5);
+  EXPECT_DOUBLE_EQ(s.std[0], 0.5);
+  EXPECT_DOUBLE_EQ(s.mean[1], 0.2);
+  EXPECT_DOUBLE_EQ(s.std[1], 0.0);
+  EXPECT_DOUBLE_EQ(s.mean[2], 0.25);
+  EXPECT_DOUBLE_EQ(s.std[2], std::sqrt(3.0) / 4);
+}
+
+TEST(ChannelStatistics, RefusesAnEmptySet) {
+  EXPECT_THROW(channel_statistics(InMemoryDataset(
+                   {.count = 0, .height = 1, .width = 1, .pixels = {}, .labels = {}, .class_names = {}})),
+               Error);
+}
+
+TEST(Fingerprint, ChangesWithPixelsLabelsAndShape) {
+  const std::string original = InMemoryDataset(two_pictures()).fingerprint();
+  EXPECT_EQ(original.size(), 64u);
+  EXPECT_EQ(InMemoryDataset(two_pictures()).fingerprint(), original);
+  PictureSet changed = two_pictures();
+  changed.pixels[7] = 254;
+  EXPECT_NE(InMemoryDataset(changed).fingerprint(), original);
+  changed = two_pictures();
+  changed.labels[0] = 1;
+  EXPECT_NE(InMemoryDataset(changed).fingerprint(), original);
+  changed = two_pictures();
+  std::swap(changed.height, changed.width);
+  EXPECT_NE(InMemoryDataset(changed).fingerprint(), original);
+}
+
+TEST(InMemoryDataset, ChecksWhatItIsGiven) {
+  PictureSet wrong = two_pictures();
+  wrong.labels[1] = 2;
+  EXPECT_THROW(InMemoryDataset{wrong}, Error);
+  wrong = two_pictures();
+  wrong.pixels.pop_back();
+  EXPECT_THROW(InMemoryDataset{wrong}, Error);
+}
+
+TEST(OpenDataset, OpensTheEmbeddedSetByDefault) {
+  DataSettings settings;
+  settings.synthetic.test_images = 8;
+  const auto dataset = open_dataset(settings, Split::kTest);
+  EXPECT_EQ(dataset->count(), 8);
+  EXPECT_EQ(dataset->class_names().front(), "disc");
+}
+
+}  // namespace
+}  // namespace simclr
