@@ -43,7 +43,8 @@ void describe(Parser& parser, CommandLine& into, bool& version) {
       "output, 75 stopped on request with a checkpoint written, 1 anything else");
 
   parser.info = app.add_subcommand("info", "Print what is in a checkpoint, with the sha256 of its weights");
-  parser.info->add_option("file", into.info_file, "The checkpoint")->type_name("FILE")->required();
+  parser.info->add_option("FILE", into.info_file, "The checkpoint")->type_name("")->required();
+  parser.info->fallthrough();  // options of training are recognised behind it too, and refused by name
 }
 
 // The option that an unknown argument was probably meant to be, as a hint.
@@ -57,6 +58,7 @@ std::string hint_for(const Parser& parser, const std::string& argument) {
     const std::string candidate = "--" + option->get_lnames().front();
     if (nearest.empty() || edit_distance(name, candidate) < edit_distance(name, nearest)) nearest = candidate;
   }
+  if (2 * edit_distance(name, nearest) > name.size()) return kHint;  // nothing like it
   return fmt::format("the nearest is {}; {}", nearest, kHint);
 }
 

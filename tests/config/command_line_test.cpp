@@ -90,9 +90,12 @@ TEST(CommandLineParser, MistakesAreOneLineWithAHint) {
   EXPECT_THAT(parse_refusal({"--config", "a", "--set", "x.y=1", "x.z=1"}), HasSubstr("unknown argument x.z=1"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--resume", ""}), HasSubstr("--resume is empty"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--dry-run=maybe"}), HasSubstr("maybe"));
-  EXPECT_THAT(parse_refusal({"info"}), HasSubstr("file"));
+  EXPECT_THAT(parse_refusal({"info"}), HasSubstr("FILE is required"));
   EXPECT_THAT(parse_refusal({"info", "a", "b"}), HasSubstr("unknown argument b"));
   EXPECT_THAT(parse_refusal({"--config", "a", "info", "f"}), HasSubstr("--config has no meaning for info"));
+  EXPECT_THAT(parse_refusal({"info", "f", "--dry-run"}), HasSubstr("--dry-run has no meaning for info"));
+  EXPECT_EQ(parse_refusal({"--config", "a", "-c"}), "unknown argument -c; see simclr_train --help");
+  EXPECT_THAT(parse_refusal({"-config", "a"}), HasSubstr("the nearest is --config"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--bad\nline"}), HasSubstr("unknown argument --bad?line"));
 }
 
