@@ -89,7 +89,8 @@ def check_file(root, path):
             yaml_line = number
         if not quoted:
             continue
-        if not (Path(root) / name).is_file():
+        # CMake makes src/base/version.h from src/base/version.h.in.
+        if not any((Path(root) / f"{name}{end}").is_file() for end in ("", ".in")):
             # kernels/common/onednn_v2 and onednn_v3 hold one header each of the same name; CMake takes the folder.
             if not any((Path(root) / "kernels/common").glob(f"onednn_v*/{name}")):
                 found.append((number, f'"{name}" is no file; includes are written from the repository root'))
