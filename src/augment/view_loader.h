@@ -1,0 +1,99 @@
+// Batches of random views, made ahead of the step by threads of their own. What a batch holds is a function of the
+// seed, the step and the shards; the number of threads and what was asked before change nothing.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "kernels/augment/augment.h"
+#include "kernels/common/views.h"
+#include "src/data/dataset.h"
+#include "src/data/sampler.h"
+#include "src/device/buffer.h"
+
+namespace simclr {
+
+// What one rank feeds to the network in one step.
+struct Batch {
+  int64_t step = 0, epoch = 0;
+  Images images;                 // [shards, 2n, 3, size, size]; within a shard view 1 of its n pictures, then view 2
+  std::vector<int64_t> samples;  // [shards, n], the pictures
+};
+
+struct ViewLoaderSettings {
+  uint64_t seed = 0;
+  int64_t first_shard = 0, shard_count = 0;  // this rank's shards
+  int64_t start_step = 0;                    // the step of the first batch
+  int64_t end_step = 0;                      // no batch is made for this step and later ones
+  int workers = 0;                           // threads; 0 = batches are made inside next()
+};
+
+// data.workers with auto (-1) resolved: one thread, which feeds 100 times what a core can train on 32x32 pictures.
+int resolve_workers(int setting);
+
+class ViewLoader {
+ public:
+  // The data set, the plan and their data outlive the loader. Work begins at once.
+  ViewLoader(const Dataset& dataset, const SamplePlan& plan, const ViewParams& params,
+             const ViewLoaderSettings& settings);
+  ~ViewLoader();  // at any moment; waits for the pictures that are being made
+  ViewLoader(const ViewLoader&) = delete;
+  ViewLoader& operator=(const ViewLoader&) = delete;
+
+  // The batch of the next step; valid until the next call. An error of a picture is thrown here, as itself, when its
+  // batch is due (the first picture of the batch that failed), and again by every later call.
+  const Batch& next();
+
+  double last_wait_s() const { return last_wait_s_; }  // how long the last next() took
+  double total_wait_s() const { return total_wait_s_; }
+
+ private:
+  // A batch under way. Pictures are claimed one by one, in order; the slot of a step is step % slots.
+  struct Slot {
+    Batch batch;
+    Buffer memory;
+    int64_t claimed = 0, finished = 0;  // pictures
+    int64_t failed_item = -1;           // the first picture that threw
+    std::exception_ptr error;
+  };
+  // Memory that one thread works in.
+  struct Worker {
+    std::vector<uint8_t> picture;
+    std::vector<std::byte> scratch;
+  };
+
+  Slot& slot_of(int64_t step) { return slots_[static_cast<size_t>(step) % slots_.size()]; }
+  void begin_batch(Slot& slot, int64_t step);                       // under the lock
+  void make_views(Slot& slot, int64_t item, Worker& worker) const;  // both views of picture `item` of the batch
+  void finish_item(Slot& slot, int64_t item, std::exception_ptr error);
+  bool claim_item(Slot*& slot, int64_t& item);  // under the lock; false: nothing to do now
+  void run_worker();
+  void wait_for(Slot& slot);  // until the batch of next_step_ is done; rethrows its error
+  void stop();                // ends the threads
+
+  const Dataset& dataset_;
+  const SamplePlan& plan_;
+  const ViewParams params_;
+  const ViewLoaderSettings settings_;
+  const PhiloxKey key_;
+  const int64_t items_;  // pictures a batch
+  std::vector<Slot> slots_;
+
+  std::mutex mutex_;  // guards everything below, and claimed, finished, failed_item, error of the slots
+  std::condition_variable work_, ready_;
+  int64_t claim_step_;      // whose pictures are being claimed
+  int64_t free_until_ = 0;  // first step that has no free slot yet
+  bool stopping_ = false;
+  std::exception_ptr broken_;  // a worker died
+
+  int64_t next_step_;  // that next() will hand out; of the calling thread, like the rest
+  double last_wait_s_ = 0, total_wait_s_ = 0;
+  Worker inline_worker_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace simclr
