@@ -87,7 +87,7 @@ class SharedMemoryBoard final : public HeartbeatBoard {
 
   bool claim_report() noexcept override { return reinterpret_cast<Claim*>(mapping_.line(0))->taken.exchange(1) == 0; }
 
-  double interval_s(double timeout_s) const override { return std::clamp(timeout_s / 10, 0.01, 1.0); }
+  double interval_s(double timeout_s) const override { return std::clamp(timeout_s / 10, 0.01, 0.2); }
 
  private:
   SharedPulse& pulse_of(int rank) const { return *reinterpret_cast<SharedPulse*>(mapping_.line(1 + rank)); }

@@ -22,12 +22,14 @@ std::optional<Verdict> StallDetector::look(std::span<const Pulse> pulses, double
       verdict = Verdict{.kind = kind, .rank = rank, .more = 0, .silent_s = silent_s, .last = last};
   };
   bool all_wait = true;
+  int64_t newest_step = 0;
   for (int r = 0; r < static_cast<int>(seen_.size()); ++r) {
     Seen& seen = seen_[r];
     const Pulse& now = pulses[r];
     if (now.alive != seen.pulse.alive) seen.alive_s = watched_s_;
     if (now.progress != seen.pulse.progress || now.waiting != seen.pulse.waiting) seen.progress_s = watched_s_;
     seen.pulse = now;
+    newest_step = std::max(newest_step, now.step);
     if (now.left) continue;
     const double dead_for = watched_s_ - seen.alive_s, still_for = watched_s_ - seen.progress_s;
     if (dead_for > timeout_s_) accuse(dead, Verdict::Kind::kDead, r, dead_for, now);
@@ -36,14 +38,14 @@ std::optional<Verdict> StallDetector::look(std::span<const Pulse> pulses, double
     if (now.waiting && (!waiting || now.step < waiting->last.step))
       waiting = Verdict{.kind = Verdict::Kind::kAllWaiting, .rank = r, .more = 0, .silent_s = still_for, .last = now};
   }
-  if (dead) return dead;
-  if (stalled) return stalled;
-  if (all_wait && waiting) return waiting;
-  return std::nullopt;
+  std::optional<Verdict> verdict = dead ? dead : stalled ? stalled : all_wait ? waiting : std::nullopt;
+  if (verdict) verdict->newest_step = newest_step;
+  return verdict;
 }
 
 std::string describe(const Verdict& verdict, std::span<const std::string> hosts, double timeout_s) {
-  const std::string where = fmt::format("last seen at step {} ({})", verdict.last.step, name_of(verdict.last.phase));
+  const std::string where = fmt::format("last seen at step {} ({}) while the run was at step {}", verdict.last.step,
+                                        name_of(verdict.last.phase), verdict.newest_step);
   std::string who = fmt::format("rank {} ({})", verdict.rank, hosts[verdict.rank]);
   if (verdict.more > 0) who += fmt::format(" and {} more", verdict.more);
   const std::string limit = fmt::format("{:.1f} s (train.timeout_s: {:g})", verdict.silent_s, timeout_s);

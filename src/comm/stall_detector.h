@@ -15,10 +15,11 @@ namespace simclr {
 struct Verdict {
   enum class Kind { kDead, kStalled, kAllWaiting };
   Kind kind = Kind::kDead;
-  int rank = 0;         // the (lowest) culprit; for kAllWaiting the rank with the fewest steps
-  int more = 0;         // further ranks of this kind
-  double silent_s = 0;  // since its last sign
-  Pulse last;           // the last thing seen of it
+  int rank = 0;             // the (lowest) culprit; for kAllWaiting the rank with the fewest steps
+  int more = 0;             // further ranks of this kind
+  double silent_s = 0;      // since its last sign
+  Pulse last;               // the last thing seen of it
+  int64_t newest_step = 0;  // the most steps that any rank has done
 };
 
 class StallDetector {

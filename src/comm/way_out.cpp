@@ -70,7 +70,11 @@ ExitCode leave_after_error(const WayOut& way, std::exception_ptr caught) noexcep
     const bool speak = agreed ? rank == 0 : way.watchdog == nullptr || way.watchdog->claim_report();
     if (speak) {
       rewrite_console_line("");
-      log_error("{}", error.what());
+      // train.log is rank 0's file; another rank writes past its log.
+      if (rank == 0)
+        log_error("{}", error.what());
+      else
+        log_last_words(fmt::format("rank {} ({}): {}", rank, way.status.host, error.what()));
       if (!way.run_folder.empty() && !try_write_status_file(way.run_folder, final_status(way, code, error.what())))
         log_error("status.json could not be written in {}", way.run_folder.string());
     }

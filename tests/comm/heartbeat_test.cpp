@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <functional>
@@ -86,7 +87,7 @@ TEST(StallDetector, FindsTheDeadProcessNotThoseThatWaitForIt) {
   const std::vector<std::string> hosts = {"a", "b", "c"};
   EXPECT_THAT(describe(*story.verdict, hosts, 5.0),
               AllOf(HasSubstr("rank 1 (b) has given no sign of life for 6.0 s (train.timeout_s: 5)"),
-                    HasSubstr("step 10 (starting)")));
+                    HasSubstr("last seen at step 10 (starting) while the run was at step 10")));
 }
 
 TEST(StallDetector, ADeadRankInsideACollectiveIsStillDead) {
@@ -208,7 +209,7 @@ std::set<std::string> shared_memory_names() {
   std::set<std::string> names;
   DIR* folder = ::opendir("/dev/shm");
   while (const dirent* entry = folder == nullptr ? nullptr : ::readdir(folder))
-    if (std::string(entry->d_name).starts_with("simclr-")) names.insert(entry->d_name);
+    if (std::string(entry->d_name).starts_with(fmt::format("simclr-{}-", ::getpid()))) names.insert(entry->d_name);
   if (folder != nullptr) ::closedir(folder);
   return names;
 }
