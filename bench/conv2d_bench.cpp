@@ -1,0 +1,79 @@
+// The convolutions of a CIFAR ResNet, one line per shape and direction; flops is the figure (multiply and add count
+// two, padding counts as work). One thread unless OMP_NUM_THREADS says more.
+#include "kernels/conv2d/conv2d.h"
+
+#include <benchmark/benchmark.h>
+#include <omp.h>
+
+#include <vector>
+
+#include "src/device/context.h"
+
+namespace simclr {
+namespace {
+
+enum Direction { kForward, kBackwardData, kBackwardWeights };
+
+// Arguments: shards, samples, channels in and out, size of the map, kernel, stride.
+template <Direction direction>
+void BM_Conv2d(benchmark::State& state) {
+  Context context(omp_get_max_threads());
+  const Conv2dParams p{.shards = state.range(0),
+                       .samples = state.range(1),
+                       .in_channels = state.range(2),
+                       .out_channels = state.range(3),
+                       .height = state.range(4),
+                       .width = state.range(4),
+                       .kernel = state.range(5),
+                       .stride = state.range(6),
+                       .padding = state.range(5) / 2,
+                       .input_is_images = state.range(2) == 3};
+  const auto plan = make_conv2d_plan(context.exec(), p);
+  context.reserve(plan->scratch());
+  Activation x{nullptr, p.shards, p.samples, p.in_channels, p.height, p.width};
+  Activation y{nullptr, p.shards, p.samples, p.out_channels, p.out_height(), p.out_width()};
+  const Buffer x_memory = context.allocate_elements<float>(x.elements());
+  const Buffer y_memory = context.allocate_elements<float>(y.elements());
+  x.data = x_memory.as<float>().data(), y.data = y_memory.as<float>().data();
+  const ConstImages pictures{x.data, p.shards, p.samples, p.in_channels, p.height, p.width};
+  for (size_t i = 0; float& v : x_memory.as<float>()) v = static_cast<float>(i++ % 17) - 8.0F;
+  std::vector<float> weight(static_cast<size_t>(p.weight_elements()), 0.01F);
+  state.SetLabel(plan->describe());
+  for (auto _ : state) {
+    if constexpr (direction == kForward) {
+      p.input_is_images ? conv2d_forward(context.exec(), *plan, pictures, weight.data(), y)
+                        : conv2d_forward(context.exec(), *plan, x, weight.data(), y);
+    } else if constexpr (direction == kBackwardData) {
+      conv2d_backward_data(context.exec(), *plan, y, weight.data(), x);
+    } else {
+      p.input_is_images ? conv2d_backward_weights(context.exec(), *plan, pictures, y, weight.data())
+                        : conv2d_backward_weights(context.exec(), *plan, x, y, weight.data());
+    }
+    benchmark::ClobberMemory();
+  }
+  state.counters["flops"] = benchmark::Counter(p.forward_flops(), benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void feature_maps(benchmark::internal::Benchmark* b) {
+  b->Args({2, 32, 32, 32, 32, 3, 1})
+      ->Args({2, 32, 32, 64, 32, 3, 2})
+      ->Args({2, 32, 32, 64, 32, 1, 2})
+      ->Args({2, 32, 64, 64, 16, 3, 1})
+      ->Args({2, 32, 128, 128, 8, 3, 1})
+      ->Args({2, 32, 256, 256, 4, 3, 1})
+      ->Unit(benchmark::kMillisecond)
+      ->UseRealTime();
+}
+// The first layer sees pictures, which have no gradient.
+void pictures_too(benchmark::internal::Benchmark* b) {
+  b->Args({2, 32, 3, 32, 32, 3, 1});
+  feature_maps(b);
+}
+BENCHMARK(BM_Conv2d<kForward>)->Apply(pictures_too);
+BENCHMARK(BM_Conv2d<kBackwardData>)->Apply(feature_maps);
+BENCHMARK(BM_Conv2d<kBackwardWeights>)->Apply(pictures_too);
+
+}  // namespace
+}  // namespace simclr
+
+BENCHMARK_MAIN();
