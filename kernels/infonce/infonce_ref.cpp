@@ -6,10 +6,11 @@
 #include <limits>
 
 #include "kernels/common/error.h"
-#include "kernels/l2_normalize/l2_normalize.h"
 
 namespace simclr {
 namespace {
+
+constexpr double kNormFloor = 1e-12;  // of kernels/l2_normalize
 
 double dot(const double* a, const double* b, int64_t count) {
   double sum = 0;

@@ -76,7 +76,7 @@ TEST(InfoNceAccuracy, AlignedViewsAtLowTemperature) {
         "{:.1e}\n",
         temperature, e.mean_positive, e.loss_value, e.loss, e.grad_e, e.grad_e_worst_row, e.grad_z);
     EXPECT_NEAR(e.mean_positive, 0.98, 0.005);
-    EXPECT_LE(e.loss, 1e-6);
+    EXPECT_LE(e.loss, 1e-8);  // roundings of rows average out; a positive similarity in float would not pass
     EXPECT_LE(e.grad_e, 1e-6);
     EXPECT_LE(e.grad_z, 1e-6);
   }
