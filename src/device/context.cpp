@@ -1,5 +1,8 @@
 #include "src/device/context.h"
 
+#include "kernels/common/onednn.h"
+#include "kernels/common/views.h"
+
 namespace simclr {
 
 Context::Context(int threads) : exec_(CpuExec{.threads = threads}) {
@@ -30,6 +33,11 @@ void Context::reserve(const ScratchNeed& need) {
 Buffer Context::allocate(size_t bytes) {
   allocated_bytes_ += bytes;
   return Buffer(bytes);
+}
+
+std::string Context::library_version() const {
+  const auto* v = dnnl::version();
+  return fmt::format("oneDNN {}.{}.{}, channels in blocks of {}", v->major, v->minor, v->patch, channel_block());
 }
 
 }  // namespace simclr

@@ -2,6 +2,8 @@
 // ranks. Built once at set-up; reserve() calls come before the first step, no memory is taken within a step.
 #pragma once
 
+#include <string>
+
 #include "kernels/common/exec.h"
 #include "src/device/buffer.h"
 
@@ -27,6 +29,9 @@ class Context {
   }
 
   size_t allocated_bytes() const { return allocated_bytes_; }
+
+  // "oneDNN 2.6.3, channels in blocks of 16": what the bits of a result depend on beside the processor.
+  std::string library_version() const;
 
  private:
   Exec exec_;

@@ -41,12 +41,4 @@ double Throughput::time_left_s(int64_t steps_left) const {
   return duration_s() / static_cast<double>(steps_.size()) * static_cast<double>(steps_left);
 }
 
-std::string format_duration(double seconds) {
-  const int64_t s = std::llround(std::clamp(seconds, 0.0, 1e12));
-  if (s < 60) return fmt::format("{} s", s);
-  if (s < 3600) return fmt::format("{} min {:02} s", s / 60, s % 60);
-  if (s < 24 * 3600) return fmt::format("{} h {:02} min", s / 3600, s / 60 % 60);
-  return fmt::format("{} d {:02} h", s / (24 * 3600), s / 3600 % 24);
-}
-
 }  // namespace simclr

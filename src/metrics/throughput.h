@@ -32,7 +32,4 @@ class Throughput {
   size_t next_ = 0;
 };
 
-// "42 s", "3 min 05 s", "2 h 07 min", "4 d 03 h": for people.
-std::string format_duration(double seconds);
-
 }  // namespace simclr

@@ -34,15 +34,6 @@ TEST(Throughput, LeavesOutWhatIsNoStep) {
   EXPECT_EQ(throughput.images_per_s(), 10);
 }
 
-TEST(FormatDuration, ByHand) {
-  EXPECT_EQ(format_duration(0), "0 s");
-  EXPECT_EQ(format_duration(59.4), "59 s");
-  EXPECT_EQ(format_duration(59.6), "1 min 00 s");
-  EXPECT_EQ(format_duration(185), "3 min 05 s");
-  EXPECT_EQ(format_duration(2 * 3600 + 7 * 60), "2 h 07 min");
-  EXPECT_EQ(format_duration(4 * 86400 + 3 * 3600), "4 d 03 h");
-  EXPECT_EQ(format_duration(-1), "0 s");
-}
 
 }  // namespace
 }  // namespace simclr

@@ -1,0 +1,64 @@
+// simclr_train: argv -> command line -> session -> run; the one try/catch, and the end of all ranks.
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "src/base/log.h"
+#include "src/base/version.h"
+#include "src/checkpoint/info.h"
+#include "src/comm/agreement.h"
+#include "src/comm/make_collectives.h"
+#include "src/config/command_line.h"
+#include "src/device/context.h"
+#include "src/train/run.h"
+
+namespace simclr {
+namespace {
+
+void print_versions(const MpiSession& session) {
+  fmt::print("simclr_train {}\n{}\nMPI: {}\n", kProgramVersion, Context(1).library_version(),
+             session.library_version());
+}
+
+ExitCode run_command(const CommandLine& line, RunHandles& handles) {
+  const bool first = handles.session->rank() == 0;
+  switch (line.command) {
+    case Command::kTrain:
+      return train(line, handles);
+    case Command::kInfo:
+      agree_on(*handles.collectives, [&] {
+        if (first) fmt::print("{}", describe_checkpoint(line.info_file, InfoConfig::kLeaveOut));
+      });
+      break;
+    case Command::kHelp:
+      if (first) fmt::print("{}", line.help);
+      break;
+    case Command::kVersion:
+      if (first) print_versions(*handles.session);
+      break;
+  }
+  return leave_in_order(handles.way(), ExitCode::kDone);
+}
+
+int run_program(int argc, char** argv) {
+  std::optional<MpiSession> session;
+  RunHandles handles;
+  try {
+    session.emplace();
+    handles.session = &*session;
+    start_log({.rank = session->rank(), .ranks = session->size(), .host = host_name()});
+    handles.collectives =
+        make_collectives(*session, Reduction::kFastest, &handles.heartbeat);  // for any number of ranks
+    const CommandLine line = agree_on(*handles.collectives, [&] { return parse_command_line(argc, argv); });
+    return static_cast<int>(run_command(line, handles));
+  } catch (...) {
+    return static_cast<int>(leave_after_error(handles.way(), std::current_exception()));
+  }
+}
+
+}  // namespace
+}  // namespace simclr
+
+int main(int argc, char** argv) {
+  return simclr::run_program(argc, argv);
+}

@@ -1,0 +1,44 @@
+// k-NN accuracy of the current encoder: features of train and test pictures in evaluation mode, then the vote.
+// Changes nothing that training will see.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/augment/evaluation_loader.h"
+#include "src/evaluate/feature_extractor.h"
+#include "src/evaluate/knn.h"
+#include "src/train/parts.h"
+
+namespace simclr {
+
+class KnnEvaluation {
+ public:
+  // The references outlive this. Pictures go through the network in calls of the training step's shape: one shard of 2n
+  // pictures is the unit whose bits depend on nothing else.
+  KnnEvaluation(const Parts& parts, Context& context, Collectives& collectives, Model& model);
+
+  // Collective. The same result on every rank, for every number of ranks and threads. beat is called between calls of
+  // the network, so that the watchdog sees the rank getting on.
+  KnnResult run(const std::function<void()>& beat);
+  std::string describe(const KnnResult& result) const;
+
+ private:
+  struct Split {
+    const Dataset& dataset;
+    EvaluationLoader loader;
+    std::vector<int32_t> labels;
+  };
+  FeatureMatrix features_of(Split& split, const std::function<void()>& beat);
+
+  Context& context_;
+  Collectives& collectives_;
+  Model& model_;
+  KnnParams params_;
+  Split train_, test_;
+  Images images_;  // [shards, 2n, 3, size, size]
+  Buffer images_memory_;
+};
+
+}  // namespace simclr

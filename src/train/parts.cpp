@@ -1,0 +1,54 @@
+#include "src/train/parts.h"
+
+#include <cmath>
+
+#include "src/comm/agreement.h"
+#include "src/config/resolved.h"
+
+namespace simclr {
+namespace {
+
+ShardGeometry make_geometry(const Settings& settings, int rank, int ranks) {
+  const int64_t shards = shard_count(settings, ranks), local = shards / ranks;
+  return {.shards = shards,
+          .local_shards = local,
+          .first_shard = rank * local,
+          .images_per_shard = images_per_shard(settings, ranks)};
+}
+
+std::string agree_on_data(Collectives& collectives, const Dataset& dataset) {
+  std::string hash = dataset.fingerprint();
+  require_equal(collectives, ExitCode::kData, "training data", hash, "give every host the same files");
+  return hash;
+}
+
+}  // namespace
+
+Parts::Parts(const Settings& s, const Topology& topology, Collectives& collectives)
+    : settings(s),
+      train_set(agree_on(collectives, [&] { return open_dataset(s.data, Split::kTrain); })),
+      test_set(agree_on(collectives, [&] { return open_dataset(s.data, Split::kTest); })),
+      data_sha256(agree_on_data(collectives, *train_set)),
+      view(agree_on(collectives,
+                    [&] { return make_view_params(s.views, s.data.image_size, channel_statistics(*train_set)); })),
+      geometry(make_geometry(s, topology.rank, topology.size)),
+      plan(agree_on(collectives,
+                    [&] {
+                      return std::make_unique<SamplePlan>(SamplePlanSettings{.seed = s.run.seed,
+                                                                             .count = train_set->count(),
+                                                                             .global_batch = s.train.global_batch,
+                                                                             .shards = geometry.shards});
+                    })),
+      context(choose_threads(topology, s.run.threads)),
+      model(context, collectives, geometry, s.model, s.data.image_size, s.run.seed),
+      loss(make_loss(context, collectives, s.loss,
+                     {.batch = s.train.global_batch, .columns = s.model.projector.output, .shards = geometry.shards})),
+      optimizer(make_optimizer(context, model.store(), s.optimizer)),
+      schedule(s.schedule.type, scaled_learning_rate(s),
+               std::llround(s.schedule.warmup_epochs * static_cast<double>(plan->steps_per_epoch())), total_steps()) {}
+
+int64_t Parts::total_steps() const {
+  return settings.train.max_steps > 0 ? settings.train.max_steps : settings.train.epochs * plan->steps_per_epoch();
+}
+
+}  // namespace simclr

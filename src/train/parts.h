@@ -1,0 +1,40 @@
+// Everything that a run computes with, in the order in which the parts depend on each other. The same on every rank but
+// for which shards are its own. Collective: every rank builds it at the same time.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "src/augment/view_params.h"
+#include "src/comm/topology.h"
+#include "src/data/dataset.h"
+#include "src/data/sampler.h"
+#include "src/loss/contrastive_loss.h"
+#include "src/nn/model.h"
+#include "src/optim/optimizer.h"
+#include "src/optim/schedule.h"
+
+namespace simclr {
+
+struct Parts {
+  // Throws AgreedError: kData for a data set that cannot be used, kUsage for a batch that it cannot fill.
+  Parts(const Settings& settings, const Topology& topology, Collectives& collectives);
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+
+  int64_t total_steps() const;
+
+  const Settings& settings;
+  std::unique_ptr<Dataset> train_set, test_set;
+  std::string data_sha256;
+  ViewParams view;
+  ShardGeometry geometry;
+  std::unique_ptr<SamplePlan> plan;
+  Context context;
+  Model model;
+  std::unique_ptr<ContrastiveLoss> loss;
+  std::unique_ptr<Optimizer> optimizer;
+  Schedule schedule;
+};
+
+}  // namespace simclr

@@ -1,0 +1,166 @@
+#include "src/train/run.h"
+
+#include <optional>
+
+#include "src/base/file.h"
+#include "src/base/log.h"
+#include "src/base/version.h"
+#include "src/comm/agreement.h"
+#include "src/comm/make_collectives.h"
+#include "src/comm/processor.h"
+#include "src/comm/stop_signals.h"
+#include "src/config/loader.h"
+#include "src/config/resolved.h"
+#include "src/config/validator.h"
+#include "src/train/start_block.h"
+#include "src/train/trainer.h"
+
+namespace simclr {
+namespace {
+
+// Settings that all ranks agree on. Any rank may fail to read its file; then all end with its reason.
+Settings agree_on_settings(const CommandLine& line, RunHandles& run) {
+  require_equal(*run.collectives, ExitCode::kDevice, "program version", kProgramVersion,
+                "start one build on all hosts");
+  const Settings settings = agree_on(*run.collectives, [&] {
+    KeyOrigins origins;
+    Settings s = load_settings(line.config, line.overrides, &origins);
+    validate_ranks(s, run.session->size(), origins);
+    if (s.run.device == DeviceChoice::kCuda)
+      fail(ExitCode::kDevice, "run.device: cuda, but this program was built without CUDA; use cpu or auto");
+    return s;
+  });
+  require_equal(*run.collectives, ExitCode::kUsage, "configuration", config_hash(settings),
+                "give every rank the same file and the same --set");
+  run.collectives = make_collectives(*run.session, settings.train.reduction, &run.heartbeat);
+  return settings;
+}
+
+// The run folder with its log, the watchdog, config.yaml and status.json.
+void open_run_folder(const CommandLine& line, const Settings& settings, const Topology& topology, RunHandles& run) {
+  const std::filesystem::path folder = run_folder(line, settings);
+  const bool first = topology.rank == 0;
+  agree_on(*run.collectives, [&] {
+    if (first) make_directories(folder);
+  });
+  agree_on(*run.collectives, [&] { open_log_file(folder); });
+  run.run_folder = folder;
+  run.status = {.ranks = topology.size, .rank = topology.rank, .host = topology.host()};
+  run.watchdog = std::make_unique<Watchdog>(
+      run.heartbeat, make_heartbeat_board(*run.collectives, topology.nodes, folder),
+      Watchdog::Options{.timeout_s = settings.train.timeout_s, .run_folder = folder, .hosts = topology.hosts});
+  agree_on(*run.collectives, [&] {
+    if (!first) return;
+    write_status_file(folder, run.status);
+  });
+}
+
+CheckpointHeader make_header(const Parts& parts, const Topology& topology) {
+  return {.config_yaml = print_config(parts.settings),
+          .config_hash = config_hash(parts.settings),
+          .environment = {{"program", kProgramVersion},
+                          {"libraries", parts.context.library_version()},
+                          {"processor", processor_model()},
+                          {"data_sha256", parts.data_sha256},
+                          {"ranks", fmt::format("{}", topology.size)},
+                          {"host", topology.host()}}};
+}
+
+MetricsFile open_metrics(const std::filesystem::path& folder, int64_t step) {
+  const auto path = folder / "metrics.jsonl";
+  return step == 0 ? MetricsFile::begin(path) : MetricsFile::continue_after(path, step);
+}
+
+}  // namespace
+
+WayOut RunHandles::way() const {
+  return {.session = session,
+          .collectives = collectives.get(),
+          .watchdog = watchdog.get(),
+          .run_folder = run_folder,
+          .status = status};
+}
+
+ExitCode train(const CommandLine& line, RunHandles& run) {
+  const Settings settings = agree_on_settings(line, run);
+  Collectives& collectives = *run.collectives;
+  const bool first = collectives.rank() == 0;
+  if (line.print_config) {
+    if (first) fmt::print("{}", print_config(settings));
+    return leave_in_order(run.way(), ExitCode::kDone);
+  }
+  const Topology topology = discover_topology(collectives);
+  if (!line.dry_run) open_run_folder(line, settings, topology, run);
+  if (const auto warning = binding_warning(topology, settings.run.threads); warning && first)
+    log_warning("{}", *warning);
+  if (settings.train.reduction == Reduction::kOrdered) {
+    require_equal(collectives, ExitCode::kDevice, "processor", processor_model(),
+                  "the bits of a result depend on it: use hosts of one kind, or train.reduction: fastest");
+  }
+  handle_stop_signals();
+
+  Parts parts(settings, topology, collectives);
+  run.heartbeat.beat();
+  if (first) {
+    for (const auto& text :
+         describe_start({.parts = parts, .topology = topology, .mpi_version = run.session->library_version()}))
+      log_info("{}", text);
+  }
+  if (line.dry_run) return leave_in_order(run.way(), ExitCode::kDone);
+
+  StateIo state(CheckpointStore(run.run_folder / "checkpoints", settings.checkpoint.keep), make_header(parts, topology),
+                parts.model, *parts.optimizer, collectives);
+  const int64_t first_step = state.resume(line.resume, settings);
+  require_equal(collectives, ExitCode::kDevice, "the weights before the first step", state.weights_hash(),
+                "the hosts compute differently: use hosts of one kind and one build");
+  run.status.step = first_step;
+  run.status.checkpoint = state.last_checkpoint();
+
+  std::optional<MetricsFile> metrics;
+  agree_on(collectives, [&] {
+    if (!first) return;
+    write_file_durably(run.run_folder / "config.yaml", print_config(settings));
+    metrics.emplace(open_metrics(run.run_folder, first_step));
+  });
+  std::optional<KnnEvaluation> knn;
+  if (settings.evaluate.knn.every_epochs > 0) knn.emplace(parts, parts.context, collectives, parts.model);
+  ViewLoader loader(*parts.train_set, *parts.plan, parts.view,
+                    {.seed = settings.run.seed,
+                     .first_shard = parts.geometry.first_shard,
+                     .shard_count = parts.geometry.local_shards,
+                     .start_step = first_step,
+                     .end_step = parts.total_steps(),
+                     .workers = resolve_workers(settings.data.workers)});
+  Trainer trainer({.settings = settings,
+                   .context = parts.context,
+                   .collectives = collectives,
+                   .heartbeat = run.heartbeat,
+                   .plan = *parts.plan,
+                   .loader = loader,
+                   .model = parts.model,
+                   .loss = *parts.loss,
+                   .optimizer = *parts.optimizer,
+                   .schedule = parts.schedule,
+                   .state = state,
+                   .knn = knn ? &*knn : nullptr,
+                   .metrics = metrics ? &*metrics : nullptr,
+                   .progress =
+                       [&](int64_t step, const std::string& checkpoint) {
+                         run.status.step = step;
+                         if (checkpoint == run.status.checkpoint) return;
+                         run.status.checkpoint = checkpoint;
+                         run.watchdog->set_checkpoint(checkpoint);
+                       },
+                   .geometry = parts.geometry,
+                   .first_step = first_step,
+                   .total_steps = parts.total_steps()});
+  const TrainOutcome outcome = trainer.run();
+  run.heartbeat.beat(outcome.step, Phase::kEnding);
+  if (first) log_info("weights sha256: {}", state.weights_hash());
+  if (!outcome.stopped) return leave_in_order(run.way(), ExitCode::kDone);
+  if (first)
+    log_info("stopped after step {} ({}); start the same command again to go on", outcome.step, outcome.reason);
+  return leave_in_order(run.way(), ExitCode::kStopped, outcome.reason);
+}
+
+}  // namespace simclr

@@ -1,0 +1,25 @@
+// A training run from settings to exit code: puts the parts together in the order in which they depend on each other,
+// then hands over to the Trainer. Every rank runs it.
+#pragma once
+
+#include "src/comm/way_out.h"
+#include "src/config/command_line.h"
+
+namespace simclr {
+
+// What of the run exists, for the catch in main: filled in as the run gets on, valid until `clear`.
+struct RunHandles {
+  MpiSession* session = nullptr;
+  Heartbeat heartbeat;
+  std::unique_ptr<Collectives> collectives;
+  std::unique_ptr<Watchdog> watchdog;
+  WayOut way() const;
+
+  std::filesystem::path run_folder;
+  RunStatus status;
+};
+
+// Trains (or only prints, with --print-config and --dry-run) and leaves in order. Throws Error or AgreedError.
+ExitCode train(const CommandLine& command_line, RunHandles& handles);
+
+}  // namespace simclr

@@ -1,0 +1,48 @@
+#include "src/train/start_block.h"
+
+#include "src/base/version.h"
+#include "src/comm/processor.h"
+#include "src/config/enum_names.h"
+#include "src/config/resolved.h"
+
+namespace simclr {
+namespace {
+
+std::string promise(const Settings& s, int ranks) {
+  if (s.train.reduction == Reduction::kOrdered) {
+    return fmt::format(
+        "reduction ordered: the same bits on every number of ranks that divides {} shards, and for any number of "
+        "threads",
+        s.train.shards);
+  }
+  return fmt::format("reduction fastest: equal up to rounding only; {} ranks are part of the numbers", ranks);
+}
+
+}  // namespace
+
+std::vector<std::string> describe_start(const StartFacts& f) {
+  const Parts& p = f.parts;
+  const Settings& s = p.settings;
+  const auto count = [](int64_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
+  return {
+      fmt::format("simclr_train {} on {} ({}), cpu, {} each", kProgramVersion, count(f.topology.size, "rank"),
+                  count(f.topology.nodes, "node"), count(p.context.threads(), "thread")),
+      fmt::format("libraries: {}; MPI: {}", p.context.library_version(), f.mpi_version),
+      fmt::format("processor: {}", processor_model()),
+      fmt::format("data: {}, {} training and {} test pictures, {} an epoch, {} pictures left over each epoch",
+                  enum_name(s.data.format), p.train_set->count(), p.test_set->count(),
+                  count(p.plan->steps_per_epoch(), "step"), p.plan->dropped_per_epoch()),
+      fmt::format("network: {}", p.model.describe()),
+      fmt::format("loss: {}", p.loss->describe()),
+      fmt::format("schedule: {}, warm-up {}, {} with learning rate {:.6g} (base_lr {:.6g}, scaling {})",
+                  count(p.total_steps(), "step"), p.schedule.warmup_steps(), enum_name(s.optimizer.type),
+                  scaled_learning_rate(s), s.optimizer.base_lr, enum_name(s.optimizer.lr_scaling)),
+      fmt::format("step: {} of {}, input [{}, {}, 3, {}, {}], {:.1f} GFLOP and {:.0f} MB on this rank",
+                  count(p.geometry.shards, "shard"), count(p.geometry.images_per_shard, "image"),
+                  p.geometry.local_shards, p.geometry.samples(), s.data.image_size, s.data.image_size,
+                  p.model.step_flops() * 1e-9, static_cast<double>(p.context.allocated_bytes()) * 1e-6),
+      promise(s, f.topology.size),
+  };
+}
+
+}  // namespace simclr

@@ -1,0 +1,20 @@
+// What a run says about itself before the first step.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/train/parts.h"
+
+namespace simclr {
+
+struct StartFacts {
+  const Parts& parts;
+  const Topology& topology;
+  std::string mpi_version;
+};
+
+// One line each: ranks and threads, libraries, data, network, what an anchor sees, schedule, memory, the promise.
+std::vector<std::string> describe_start(const StartFacts& facts);
+
+}  // namespace simclr

@@ -1,0 +1,145 @@
+#include "src/train/trainer.h"
+
+#include <cmath>
+
+#include "kernels/optimizer_update/optimizer_update.h"
+#include "src/base/log.h"
+#include "src/comm/agreement.h"
+#include "src/comm/stop_signals.h"
+
+namespace simclr {
+namespace {
+
+constexpr int kThroughputWindow = 20;  // steps
+
+}  // namespace
+
+Trainer::Trainer(const TrainerParts& parts)
+    : p_(parts),
+      control_(parts.collectives),
+      reducer_(parts.collectives),
+      progress_(parts.first_step, parts.total_steps),
+      throughput_(kThroughputWindow, monotonic_seconds()),
+      steps_done_(parts.first_step) {
+  const int64_t columns = p_.settings.model.projector.output, stride = padded_cols(columns);
+  grad_z_memory_ = p_.context.allocate_elements<float>(p_.geometry.local_rows() * stride);
+  grad_z_ = {grad_z_memory_.as<float>().data(), p_.geometry.local_rows(), columns, stride};
+}
+
+TrainOutcome Trainer::run() {
+  if (steps_done_ == 0) evaluate();
+  while (steps_done_ < p_.total_steps) {
+    step();
+    if (auto outcome = after_step()) return *outcome;
+  }
+  for (const Decision& decision : control_.drain()) act_on(decision);  // a stop request comes too late to matter
+  return {.stopped = false, .reason = "", .step = steps_done_};
+}
+
+void Trainer::step() {
+  p_.heartbeat.beat(steps_done_, Phase::kTraining);
+  const Batch& batch = p_.loader.next();                 // [shards, 2n, 3, size, size]
+  const ConstMatrix z = p_.model.forward(batch.images);  // [rows of this rank, C]
+  loss_ = p_.loss.forward(z);                            // over the global batch
+  p_.loss.backward(grad_z_);
+  p_.model.backward(grad_z_);                              // this rank's part of every gradient
+  reducer_.reduce(p_.model.store().per_rank_gradients());  // the sum over ranks, in shard order
+
+  // Loss and gradients are the same on all ranks now, so all come to the same verdict without asking.
+  if (!std::isfinite(loss_)) non_finite_ = 1;
+  flag_non_finite(p_.context.exec(), p_.model.store().gradients(), &non_finite_);
+  const double learning_rate = p_.schedule.learning_rate(steps_done_);
+  p_.optimizer.update(steps_done_, learning_rate, &non_finite_);
+  p_.model.update_running_statistics(&non_finite_);
+
+  ++steps_done_;
+  log_step(learning_rate, batch);
+  post_control_word();
+}
+
+void Trainer::log_step(double learning_rate, const Batch& batch) {
+  throughput_.step_done(p_.geometry.global_images(), monotonic_seconds());
+  if (p_.collectives.rank() != 0) return;
+  if (p_.metrics) {
+    p_.metrics->append(format_metrics({.step = steps_done_,
+                                       .epoch = batch.epoch,
+                                       .loss = loss_,
+                                       .lr = learning_rate,
+                                       .images_per_s = throughput_.images_per_s(),
+                                       .data_wait_s = p_.loader.last_wait_s()}));
+  }
+  const auto text = fmt::format("epoch {}  loss {:.4f}  lr {:.3g}  {:.0f} images/s", batch.epoch, loss_, learning_rate,
+                                throughput_.images_per_s());
+  const bool write = steps_done_ % p_.settings.log.every_steps == 0 || steps_done_ == p_.total_steps;
+  write ? progress_.write(steps_done_, text) : progress_.rewrite(steps_done_, text);
+}
+
+void Trainer::post_control_word() {
+  ControlWord word{.step = steps_done_, .stop_signal = stop_signal(), .non_finite = static_cast<uint32_t>(non_finite_)};
+  const int64_t every = p_.settings.train.check_every;
+  if (every > 0 && steps_done_ % every == 0) {
+    word.hash_due = 1;
+    word.weights_hash = p_.state.state_hash();
+  }
+  control_.post(word);
+}
+
+std::optional<TrainOutcome> Trainer::act_on(const Decision& d) {
+  if (d.non_finite()) {
+    throw AgreedError(
+        ExitCode::kDiverged,
+        fmt::format("step {}: the loss or a gradient is not finite; the weights are those before it, the last "
+                    "checkpoint is {}; lower optimizer.base_lr, warm up longer or raise loss.temperature",
+                    d.step, p_.state.last_checkpoint().empty() ? "none" : p_.state.last_checkpoint()));
+  }
+  if (d.hashes_differ()) throw AgreedError(ExitCode::kDevice, d.describe_hashes());
+  if (d.stop())
+    return TrainOutcome{.stopped = true,
+                        .reason = fmt::format("signal {} to rank {}", d.stop_signal, d.stop_rank),
+                        .step = steps_done_};
+  return std::nullopt;
+}
+
+std::optional<TrainOutcome> Trainer::after_step() {
+  std::optional<TrainOutcome> outcome;
+  if (const auto decision = control_.decision_for(steps_done_)) outcome = act_on(*decision);
+  if (steps_done_ == p_.settings.train.stop_at_step)
+    outcome = TrainOutcome{.stopped = true, .reason = "train.stop_at_step", .step = steps_done_};
+  // Nothing is left to stop, or the verdict on a bad step is on its way and comes first.
+  if (steps_done_ == p_.total_steps || non_finite_) outcome.reset();
+
+  if (due(p_.settings.evaluate.knn.every_epochs)) evaluate();
+  const int64_t every_steps = p_.settings.checkpoint.every_steps;
+  if (outcome || due(p_.settings.checkpoint.every_epochs) || (every_steps > 0 && steps_done_ % every_steps == 0))
+    save();
+  p_.progress(steps_done_, p_.state.last_checkpoint());
+  throughput_.leave_out_until(monotonic_seconds());
+  return outcome;
+}
+
+bool Trainer::due(int64_t every_epochs) const {
+  if (steps_done_ == p_.total_steps) return true;
+  const int64_t epoch_steps = p_.plan.steps_per_epoch();
+  return every_epochs > 0 && steps_done_ % (every_epochs * epoch_steps) == 0;
+}
+
+void Trainer::evaluate() {
+  if (!p_.knn || non_finite_) return;
+  p_.heartbeat.beat(steps_done_, Phase::kEvaluating);
+  const KnnResult result = p_.knn->run([&] { p_.heartbeat.beat(); });
+  log_info("step {}: k-NN on {} test pictures: {}", steps_done_, result.queries, p_.knn->describe(result));
+  if (p_.metrics) {
+    const int64_t epoch = steps_done_ / p_.plan.steps_per_epoch();
+    p_.metrics->append(format_metrics(steps_done_, epoch, {{"knn_top1", result.top1()}, {"knn_top5", result.top5()}}));
+  }
+}
+
+void Trainer::save() {
+  if (non_finite_) return;  // the verdict is on its way to all ranks; the last good checkpoint stays the last
+  p_.heartbeat.beat(steps_done_, Phase::kSaving);
+  if (p_.metrics) p_.metrics->sync();
+  p_.state.save(steps_done_, steps_done_ / p_.plan.steps_per_epoch());
+  if (p_.collectives.rank() == 0) flush_log();
+}
+
+}  // namespace simclr

@@ -1,0 +1,81 @@
+// The training loop: one step after another until the last, a stop request or a failure. docs/walkthrough.md walks
+// through one step. Built from parts that run.cpp puts together; owns none of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "src/augment/view_loader.h"
+#include "src/base/progress_line.h"
+#include "src/comm/control_channel.h"
+#include "src/comm/gradient_reducer.h"
+#include "src/comm/heartbeat.h"
+#include "src/comm/watchdog.h"
+#include "src/data/sampler.h"
+#include "src/loss/contrastive_loss.h"
+#include "src/metrics/metrics_file.h"
+#include "src/metrics/throughput.h"
+#include "src/optim/schedule.h"
+#include "src/train/knn_evaluation.h"
+#include "src/train/state_io.h"
+
+namespace simclr {
+
+struct TrainerParts {
+  const Settings& settings;
+  Context& context;
+  Collectives& collectives;
+  Heartbeat& heartbeat;
+  const SamplePlan& plan;
+  ViewLoader& loader;  // its first batch is that of first_step
+  Model& model;
+  ContrastiveLoss& loss;
+  Optimizer& optimizer;
+  const Schedule& schedule;
+  StateIo& state;
+  KnnEvaluation* knn = nullptr;                                               // none: not wanted
+  MetricsFile* metrics = nullptr;                                             // rank 0 only
+  std::function<void(int64_t step, const std::string& checkpoint)> progress;  // after every step: the newest checkpoint
+  ShardGeometry geometry;
+  int64_t first_step = 0, total_steps = 0;
+};
+
+struct TrainOutcome {
+  bool stopped = false;  // on request, with a checkpoint
+  std::string reason;    // who asked
+  int64_t step = 0;      // steps done
+};
+
+class Trainer {
+ public:
+  explicit Trainer(const TrainerParts& parts);
+
+  // Collective. Throws AgreedError(kDiverged) when a loss or gradient was not finite; the weights are then those before
+  // that step, and no checkpoint has been written since.
+  TrainOutcome run();
+  int64_t steps_done() const { return steps_done_; }
+
+ private:
+  void step();  // one update
+  void log_step(double learning_rate, const Batch& batch);
+  void post_control_word();
+  std::optional<TrainOutcome> act_on(const Decision& decision);
+  void evaluate();
+  void save();
+  bool due(int64_t every_epochs) const;  // at the end of every so many epochs, and after the last step
+  std::optional<TrainOutcome> after_step();
+
+  TrainerParts p_;
+  ControlChannel control_;
+  GradientReducer reducer_;
+  ProgressLine progress_;
+  Throughput throughput_;
+  Buffer grad_z_memory_;
+  Matrix grad_z_;       // [rows of this rank, C]
+  double loss_ = 0;     // of the last step, global
+  int non_finite_ = 0;  // sticks once set: the updates then do nothing
+  int64_t steps_done_ = 0;
+};
+
+}  // namespace simclr

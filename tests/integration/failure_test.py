@@ -1,0 +1,60 @@
+"""Ranks that die, stall or disagree, and numbers that blow up: the job ends in time, says why once, leaves nobody."""
+
+import os
+import signal
+import time
+
+from program import SMALL, Folder, PROGRAM, MPIRUN, check, command, environment, finish, pids_of, run, start, wait_for
+import subprocess
+
+with Folder() as folder:
+    long = dict(SMALL, **{"run.threads": 1, "train.epochs": 100000, "evaluate.knn.every_epochs": 0, "checkpoint.every_epochs": 1000,
+                          "train.timeout_s": 4})
+
+    def training(place, ranks=4):
+        process = start(ranks, long, place)
+        check(wait_for(lambda: (place / "metrics.jsonl").exists() and '"loss"' in (place / "metrics.jsonl").read_text()),
+              "the job trains")
+        return process, pids_of(place)
+
+    def gone(place):
+        return wait_for(lambda: not pids_of(place), 15)
+
+    place = folder / "killed"
+    process, pids = training(place)
+    os.kill(pids[2], signal.SIGKILL)
+    result = finish(process, place, 30)
+    check(result.code != 0 and result.seconds < 30, f"one rank killed: ends non-zero after {result.seconds:.1f} s", result)
+    check(gone(place), "no process is left", result)
+
+    place = folder / "stopped"
+    process, pids = training(place)
+    os.kill(pids[1], signal.SIGSTOP)
+    result = finish(process, place, 40)
+    check(result.code != 0 and result.seconds < 25, f"one rank stopped: ends non-zero after {result.seconds:.1f} s", result)
+    named = [line for line in result.output.splitlines() if "sign of life" in line or "no longer" in line or "stall" in line]
+    check(len([line for line in named if "rank" in line]) == 1, f"the rank is named once: {named}", result)
+    check(result.status["state"] == "failed" and result.status["exit_code"] == 4, "status.json says failed, 4", result)
+    check(gone(place), "no process is left", result)
+
+    # One rank with another configuration.
+    place = folder / "other"
+    base = command(1, SMALL, place)
+    words = base[base.index(str(PROGRAM)):]
+    odd = words + ["--set", "loss.temperature=0.3"]
+    job = [MPIRUN, "--oversubscribe", "--bind-to", "none", "-np", "3"] + words + [":", "-np", "1"] + odd
+    began = time.monotonic()
+    result = subprocess.run(job, capture_output=True, text=True, env=environment(), timeout=60)
+    output = result.stdout + result.stderr
+    check(result.returncode == 2 and "configuration differs between ranks" in output,
+          f"another configuration on rank 3: exit code 2 after {time.monotonic() - began:.1f} s: {output}")
+
+    # A loss that is not finite: the step named, weights and checkpoint untouched, 5 on all ranks.
+    place = folder / "diverged"
+    wild = dict(SMALL, **{"run.threads": 1, "optimizer.base_lr": 1e30, "optimizer.momentum": 0, "checkpoint.every_steps": 1})
+    result = run(2, wild, place)
+    check(result.code == 5 and "not finite" in result.output, "a diverging run ends with 5", result)
+    check(result.status["state"] == "failed" and result.status["exit_code"] == 5, "status.json says failed, 5", result)
+    bad = [m["step"] for m in result.metrics if "loss_text" in m or ("loss" in m and m["loss"] is None)]
+    saved = max(int(c.name[5:13]) for c in result.checkpoints)
+    check(f"step {saved + 1}:" in result.output, f"checkpoint {saved} is the last good one (bad losses at {bad})", result)

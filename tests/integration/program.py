@@ -1,0 +1,161 @@
+"""Runs simclr_train under mpirun in a temporary folder and reads what it leaves. Standard library only.
+
+Each test script gets the path of the program as its first argument and calls check(); the first false one ends it.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PROGRAM = pathlib.Path(sys.argv[1]).resolve()
+MPIRUN = sys.argv[2]
+
+# Small enough that eight ranks on two cores take seconds, large enough to have every kind of layer.
+SMALL = {
+    "run.seed": 3,
+    "data.synthetic.train_images": 160,
+    "data.synthetic.test_images": 48,
+    "data.image_size": 16,
+    "model.encoder.depth": 10,
+    "model.encoder.width": 8,
+    "model.projector.hidden": 24,
+    "model.projector.output": 16,
+    "loss.temperature": 0.2,
+    "train.global_batch": 32,
+    "train.shards": 8,
+    "train.epochs": 2,
+    "train.timeout_s": 60,
+    "optimizer.base_lr": 0.05,
+    "optimizer.lr_scaling": "none",
+    "evaluate.knn.every_epochs": 1,
+    "evaluate.knn.k": 5,
+}
+
+
+def environment(threads_passive=True):
+    env = dict(os.environ)
+    env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
+    if threads_passive:
+        env["OMP_WAIT_POLICY"] = "passive"
+    return env
+
+
+class Run:
+    """One finished run: exit code, output, and the files of its folder."""
+
+    def __init__(self, code, output, folder, seconds):
+        self.code, self.output, self.folder, self.seconds = code, output, folder, seconds
+
+    @property
+    def metrics(self):
+        lines = (self.folder / "metrics.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+    @property
+    def losses(self):
+        """The text of each step's loss: equal text is equal bits."""
+        lines = (self.folder / "metrics.jsonl").read_text().splitlines()
+        return {json.loads(line)["step"]: line.split('"loss":')[1].split(",")[0] for line in lines if '"loss":' in line}
+
+    @property
+    def knn(self):
+        return {m["step"]: m["knn_top1"] for m in self.metrics if "knn_top1" in m}
+
+    @property
+    def status(self):
+        return json.loads((self.folder / "status.json").read_text())
+
+    @property
+    def checkpoints(self):
+        return sorted((self.folder / "checkpoints").glob("step_*.safetensors"))
+
+    def weights_hash(self, checkpoint=None):
+        checkpoint = checkpoint or self.checkpoints[-1]
+        text = subprocess.run([PROGRAM, "info", checkpoint], check=True, capture_output=True, text=True).stdout
+        return [line for line in text.splitlines() if line.startswith("weights sha256: ")][0]
+
+
+def command(ranks, settings, folder, extra=()):
+    config = folder.parent / (folder.name + ".yaml")
+    if not config.exists():
+        config.write_text("{}\n")
+    words = [str(PROGRAM), "--config", str(config), "--output", str(folder)]
+    for key, value in settings.items():
+        words += ["--set", f"{key}={value}"]
+    words += list(extra)
+    if ranks == 0:  # without a launcher
+        return words
+    return [MPIRUN, "--oversubscribe", "--bind-to", "none", "-np", str(ranks)] + words
+
+
+def start(ranks, settings, folder, extra=()):
+    return subprocess.Popen(command(ranks, settings, folder, extra), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            text=True, env=environment(), start_new_session=True)
+
+
+def finish(process, folder, limit_s=100):
+    began = time.monotonic()
+    try:
+        output, _ = process.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        fail(f"still running after {limit_s} s:\n{output}")
+    return Run(process.returncode, output, folder, time.monotonic() - began)
+
+
+def run(ranks, settings, folder, extra=(), limit_s=100):
+    return finish(start(ranks, settings, folder, extra), folder, limit_s)
+
+
+def wait_for(condition, limit_s=60):
+    """True as soon as condition() is; a test that waits for a file or a step calls it."""
+    end = time.monotonic() + limit_s
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def pids_of(folder):
+    """Processes of the program that work in this folder (its path is on their command line)."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
+            except OSError:
+                continue
+            if state != "Z" and words[0] == str(PROGRAM).encode() and str(folder).encode() in words:
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+def fail(text):
+    print("FAILED:", text)
+    sys.exit(1)
+
+
+def check(condition, text, result=None):
+    if not condition:
+        fail(text + (f"\nexit code {result.code}, output:\n{result.output}" if result else ""))
+    print("ok:", text, flush=True)
+
+
+class Folder:
+    """A temporary folder that is removed at the end, whatever happens."""
+
+    def __enter__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="simclr_test_"))
+        return self.path
+
+    def __exit__(self, *unused):
+        shutil.rmtree(self.path, ignore_errors=True)

@@ -1,0 +1,52 @@
+"""An interrupted and resumed run equals an unbroken one to the byte of the weights, whatever the rank counts."""
+
+import os
+import signal
+
+from program import SMALL, Folder, check, finish, pids_of, run, start, wait_for
+
+with Folder() as folder:
+    # 160 pictures, batch 32: five steps an epoch, ten in all.
+    for kind, extra in [("sgd", {}), ("adamw", {"optimizer.type": "adamw", "optimizer.base_lr": 0.002})]:
+        settings = dict(SMALL, **extra, **{"run.threads": 1})
+        straight = run(2, settings, folder / f"{kind}_straight")
+        check(straight.code == 0, f"{kind}: the unbroken run ends with 0", straight)
+        for stop, where in [(5, "an epoch end"), (7, "mid-epoch")]:
+            for ranks in (1, 4):
+                place = folder / f"{kind}_{stop}_{ranks}"
+                part = run(2, dict(settings, **{"train.stop_at_step": stop}), place)
+                check(part.code == 75 and part.status["state"] == "stopped" and part.status["step"] == stop,
+                      f"{kind}: stopped at {where} with 75 and a status that says so", part)
+                rest = run(ranks, settings, place)
+                check(rest.code == 0 and rest.status["state"] == "finished", f"{kind}: 2 ranks resumed on {ranks}", rest)
+                check(rest.losses == straight.losses and rest.knn == straight.knn, "same losses and k-NN", rest)
+                check(rest.weights_hash() == straight.weights_hash(), "same weights", rest)
+
+    # A kill without warning loses only what came after the last checkpoint.
+    slow = dict(SMALL, **{"run.threads": 1, "train.epochs": 60, "checkpoint.every_steps": 4})
+    straight = run(1, slow, folder / "kill_straight")
+    place = folder / "killed"
+    process = start(2, slow, place)
+    check(wait_for(lambda: len(list((place / "checkpoints").glob("step_*.safetensors"))) >= 2), "checkpoints appear")
+    victims = pids_of(place)
+    check(len(victims) == 2, "two processes work in the folder")
+    for pid in victims:
+        os.kill(pid, signal.SIGKILL)
+    killed = finish(process, place)
+    check(killed.code != 0, "the killed run does not end with 0", killed)
+    rest = run(2, slow, place)
+    check(rest.code == 0 and rest.losses == straight.losses and rest.weights_hash() == straight.weights_hash(),
+          "killed and resumed: same losses and weights", rest)
+
+    # A damaged newest checkpoint is named and passed over.
+    newest = rest.checkpoints[-1]
+    data = bytearray(newest.read_bytes())
+    data[len(data) // 2] ^= 1
+    newest.write_bytes(data)
+    again = run(2, slow, place)
+    check(again.code == 0 and newest.name in again.output, "a flipped bit is noticed and the file named", again)
+    check(again.weights_hash() == straight.weights_hash(), "and the run goes on from the one before", again)
+
+    # Other mathematics is refused with old and new value; more of what is none is allowed.
+    other = run(1, dict(slow, **{"loss.temperature": 0.5}), place)
+    check(other.code == 2 and "loss.temperature: 0.2 -> 0.5" in other.output, "another temperature is refused", other)

@@ -1,0 +1,22 @@
+"""The promise: losses, weights and k-NN have the same bits on 1, 2, 4 and 8 ranks, with 1 and 2 threads each."""
+
+from program import SMALL, Folder, check, run
+
+with Folder() as folder:
+    variants = [
+        ("sgd", {}),
+        ("adamw, separate views", {"optimizer.type": "adamw", "optimizer.base_lr": 0.002, "model.batch_norm.views": "separate",
+                                   "views.blur.probability": 0.5}),
+    ]
+    for name, extra in variants:
+        first = None
+        for ranks, threads, workers in [(0, 1, 0), (1, 2, 2), (2, 1, 1), (2, 2, 1), (4, 1, 1), (8, 1, 0)]:
+            settings = dict(SMALL, **extra)
+            settings.update({"run.threads": threads, "data.workers": workers, "train.check_every": 3})
+            result = run(ranks, settings, folder / f"{name.split(',')[0]}_{ranks}_{threads}")
+            check(result.code == 0, f"{name}: {ranks} ranks, {threads} threads end with 0", result)
+            facts = (result.losses, result.knn, result.weights_hash())
+            if first is None:
+                first = facts
+                check(len(result.losses) == 10 and len(set(result.losses.values())) == 10, "ten steps, ten losses", result)
+            check(facts == first, f"{name}: {ranks} ranks, {threads} threads have the bits of one process", result)
