@@ -44,6 +44,10 @@ int write_all(int fd, const void* data, size_t bytes) noexcept {
 
 DurableFile::DurableFile(std::filesystem::path path)
     : path_(std::move(path)), temporary_(path_.string() + ".tmp-" + std::to_string(::getpid())) {
+  struct stat info {};
+  // The rename would put a file in the place of a device, a pipe or a folder.
+  if (::lstat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
+    fail(ExitCode::kOutput, "cannot write {}: it is no regular file; choose another path", path_.string());
   fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd_ < 0) fail_to("create", errno);
 }

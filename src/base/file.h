@@ -16,7 +16,8 @@ namespace simclr {
 // Collects bytes in PATH.tmp-PID beside the file; commit() makes them the file. Without commit() nothing is left.
 class DurableFile {
  public:
-  explicit DurableFile(std::filesystem::path path);  // Error(kOutput)
+  // Error(kOutput); also for a path that is there and no regular file, such as a device.
+  explicit DurableFile(std::filesystem::path path);
   ~DurableFile();
   DurableFile(const DurableFile&) = delete;
   DurableFile& operator=(const DurableFile&) = delete;

@@ -3,10 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -60,10 +60,11 @@ TEST(DurableFile, NamesPathAndReason) {
   TemporaryFolder folder;
   expect_error([&] { write_file_durably(folder.path() / "none" / "a.txt", "x"); }, ExitCode::kOutput,
                AllOf(HasSubstr("none/a.txt"), HasSubstr("No such file or directory")));
-  std::filesystem::create_directory(folder.path() / "taken");
-  std::ofstream(folder.path() / "taken" / "inside");
-  expect_error([&] { write_file_durably(folder.path() / "taken", "x"); }, ExitCode::kOutput, HasSubstr("directory"));
-  EXPECT_EQ(entries(folder.path()), 1) << "the temporary file is removed";
+  ASSERT_EQ(::mkfifo((folder.path() / "pipe").c_str(), 0600), 0);
+  for (const auto& path : {folder.path(), folder.path() / "pipe"})
+    expect_error([&] { write_file_durably(path, "x"); }, ExitCode::kOutput,
+                 HasSubstr(path.string() + ": it is no regular file"));
+  EXPECT_EQ(entries(folder.path()), 1) << "only the pipe";
 }
 
 TEST(ReadFile, RefusesWhatIsMissingTooLargeOrAFolder) {

@@ -270,7 +270,7 @@ TEST(FileBoard, AHalfWrittenLineIsTheOldPulse) {
     EXPECT_EQ(board->read(0).alive, 7u);
     const auto path = folder.path() / "heartbeat" / "rank_00000";
     std::fstream file(path);
-    file << "91";  // alive 91..., the checksum still of alive 7
+    file << "9";  // alive 9, the checksum still that of alive 7
     file.close();
     EXPECT_EQ(board->read(0).alive, 7u);
     std::filesystem::remove(path);
