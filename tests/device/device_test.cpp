@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 #include "src/device/context.h"
 
@@ -17,16 +19,20 @@ bool is_aligned(const void* p) {
 }
 
 TEST(Buffer, IsAlignedAndZero) {
-  for (const size_t bytes : {1, 255, 256, 257, 100000}) {
-    // Twice, so that the second comes from memory that the first has dirtied.
+  for (const size_t bytes : {1, 255, 256, 257, 5000, 100000}) {
+    // Twice, so that the second lot comes from memory that the first has dirtied.
     for (int round = 0; round < 2; ++round) {
-      const Buffer buffer(bytes);
-      EXPECT_TRUE(is_aligned(buffer.data()));
-      EXPECT_EQ(buffer.bytes(), bytes);
-      const auto all = buffer.as<uint8_t>();
-      ASSERT_EQ(all.size(), bytes);
-      EXPECT_TRUE(std::all_of(all.begin(), all.end(), [](uint8_t v) { return v == 0; }));
-      std::fill(all.begin(), all.end(), uint8_t{0xFF});
+      std::vector<Buffer> buffers;
+      for (int i = 0; i < 20; ++i) {
+        buffers.emplace_back(bytes);
+        EXPECT_TRUE(is_aligned(buffers.back().data()));
+        EXPECT_EQ(buffers.back().bytes(), bytes);
+        const auto all = buffers.back().as<uint8_t>();
+        ASSERT_EQ(all.size(), bytes);
+        EXPECT_TRUE(std::all_of(all.begin(), all.end(), [](uint8_t v) { return v == 0; }));
+      }
+      for (const Buffer& buffer : buffers)
+        for (volatile uint8_t& v : buffer.as<uint8_t>()) v = 0xFF;  // volatile: written although nobody reads it
     }
   }
 }

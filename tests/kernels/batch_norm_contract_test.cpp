@@ -100,6 +100,27 @@ TEST(BatchNorm, NanPassesReluAndStaysInItsChannel) {
   EXPECT_TRUE(std::isfinite(got.running_var[0]));
 }
 
+// Sums whose rounding leaves a variance below zero, and a NaN, as an update must not hide it.
+TEST(BatchNorm, VarianceBelowZeroIsRounding) {
+  const auto padded = static_cast<size_t>(padded_cols(2));
+  std::vector<double> sums(2 * padded);
+  sums[0] = 4, sums[padded] = 4 - 1e-4;  // of four values: mean 1, variance -2.5e-5
+  sums[1] = std::nan(""), sums[padded + 1] = 4;
+  std::vector<float> mean(padded), inv_std(padded), running_mean(2), running_var(2, 1.0F);
+  std::vector<double> var(padded);
+  const BatchNormStatistics statistics{mean.data(), inv_std.data(), var.data()};
+  batch_norm_statistics(CpuExec{}, sums.data(), 2, 1, 4, 1.0 / 16, statistics);
+  EXPECT_EQ(mean[0], 1);
+  EXPECT_EQ(var[0], 0);
+  EXPECT_EQ(inv_std[0], 4);
+  EXPECT_TRUE(std::isnan(var[1]) && std::isnan(inv_std[1]));
+  // A single value has no unbiased variance: the biased one is taken.
+  const int skip = 0;
+  batch_norm_update_running(CpuExec{}, statistics, 1, 1, 1, 0.5, &skip, running_mean.data(), running_var.data());
+  EXPECT_EQ(running_mean[0], 0.5F);
+  EXPECT_EQ(running_var[0], 0.5F);
+}
+
 TEST(BatchNorm, SkipLeavesRunningStatisticsUntouched) {
   const auto padded = static_cast<size_t>(padded_cols(2));
   std::vector<float> mean(padded, 5.0F), inv_std(padded, 1.0F);

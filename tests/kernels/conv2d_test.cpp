@@ -157,5 +157,32 @@ TEST(Conv2d, CountsItsWork) {
   EXPECT_FALSE(make_conv2d_plan(CpuExec{}, p)->describe().empty());
 }
 
+// The library's own plain loops ("ref") are hundreds of times slower: no shape of a narrow or wide ResNet may get them.
+TEST(Conv2d, NoShapeOfAResNetGetsTheLibrarysPlainLoops) {
+  const CpuExec cpu{.threads = 1};
+  for (const int64_t width : {4, 8, 10, 16, 24, 31, 64}) {
+    for (const auto& [in, out, kernel, stride, images] :
+         {std::tuple<int64_t, int64_t, int64_t, int64_t, bool>{3, width, 3, 1, true},
+          {3, width, 7, 2, true},
+          {width, width, 3, 1, false},
+          {width, 2 * width, 3, 2, false},
+          {width, 2 * width, 1, 2, false},
+          {4 * width, 8 * width, 3, 2, false}}) {
+      const auto plan = make_conv2d_plan(Exec(cpu), {.shards = 1,
+                                                     .samples = 4,
+                                                     .in_channels = in,
+                                                     .out_channels = out,
+                                                     .height = 16,
+                                                     .width = 16,
+                                                     .kernel = kernel,
+                                                     .stride = stride,
+                                                     .padding = kernel / 2,
+                                                     .input_is_images = images});
+      EXPECT_EQ(plan->describe().find("ref"), std::string::npos)
+          << in << " -> " << out << ", kernel " << kernel << ", stride " << stride << ": " << plan->describe();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace simclr
