@@ -98,7 +98,7 @@ TEST(ExpNonpositive, IsWithinItsErrorAndExactAtTheEnds) {
 }
 
 TEST(Gemm, MatchesPlainLoopsForAllTransposesAndStrides) {
-  const Exec exec = CpuExec{.threads = 2};
+  const Exec exec = CpuExec{.threads = 1};
   for (const Op op_a : {Op::kNone, Op::kTranspose}) {
     for (const Op op_b : {Op::kNone, Op::kTranspose}) {
       for (const int64_t m : {1, 3, 33}) {

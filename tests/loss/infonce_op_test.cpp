@@ -80,7 +80,7 @@ double pull_of_positives(const InfoNceReference& reference, const InfoNceProblem
 }
 
 void expect_matches_reference(const std::vector<float>& e, const InfoNceProblem& p, int64_t stride) {
-  const Result r = run(e, p, stride, 2);
+  const Result r = run(e, p, stride);
   const InfoNceReference expected = infonce_reference_from_embeddings(
       testing::to_double(e),
       {.batch = p.batch, .columns = p.columns, .temperature = p.temperature, .margin = p.margin});
