@@ -69,7 +69,7 @@ TEST(Synthetic, DrawsBrightShapesOnADarkGround) {
   EXPECT_NEAR(share[0] / share[2], 2.11 / 1.63, 0.15);  // a disc pi (0.82 r)^2
 }
 
-// The study that designed the set measured 0.324 on its own drawing of it; chance is 0.125.
+// The set is designed to be about this hard for raw pixels (0.320 as drawn here; chance is 0.125).
 TEST(Synthetic, RawPixelNeighboursReachAThird) {
   const PictureSet train = draw_synthetic({}, Split::kTrain), test = draw_synthetic({}, Split::kTest);
   const double accuracy = pixel_knn_accuracy(train, test, 20);
