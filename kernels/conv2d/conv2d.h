@@ -6,6 +6,7 @@
 // w [out, in, kernel, kernel] plain float32 (OIHW, the master weights; repacked for the library on each call).
 // Bits: y and grad_x of a shard depend on that shard alone; grad_w is computed per shard and summed over the rank's
 // shards by the ordered tree. No result depends on the number of ranks or threads.
+// Padding channels of y and grad_x are zero for a finite sample; NaN or infinity may spread to them within its sample.
 // Aliasing: none allowed. Synchronous on the CPU. No allocation: needs plan.scratch().
 #pragma once
 

@@ -25,20 +25,25 @@ memory::desc scratchpad_desc(size_t bytes) {
   return {{static_cast<int64_t>(bytes)}, memory::data_type::u8, Format::a};
 }
 
+size_t round_up_256(size_t bytes) {
+  return (bytes + 255) / 256 * 256;
+}
+
 class CpuConv2dPlan final : public Conv2dPlan {
  public:
-  explicit CpuConv2dPlan(const Conv2dParams& p) : Conv2dPlan(p) {
+  explicit CpuConv2dPlan(const Conv2dParams& p)
+      : Conv2dPlan(p), library_in(p.input_is_images ? p.in_channels : std::max(p.in_channels, channel_block())) {
     const onednn::SingleThreadScope single;
     const auto& engine = onednn::cpu_engine();
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
 
-    const memory::desc any_weights({p.out_channels, p.in_channels, p.kernel, p.kernel}, memory::data_type::f32,
-                                   Format::any);
-    plain_weights = {{p.out_channels, p.in_channels, p.kernel, p.kernel}, memory::data_type::f32, Format::oihw};
+    const memory::dims weight_dims{p.out_channels, library_in, p.kernel, p.kernel};
+    const memory::desc any_weights(weight_dims, memory::data_type::f32, Format::any);
+    plain_weights = {weight_dims, memory::data_type::f32, Format::oihw};
     x = p.input_is_images
             ? memory::desc({p.samples, p.in_channels, p.height, p.width}, memory::data_type::f32, Format::nchw)
-            : activation_desc(p.samples, p.in_channels, p.height, p.width);
+            : activation_desc(p.samples, library_in, p.height, p.width);
     y = activation_desc(p.samples, p.out_channels, p.out_height(), p.out_width());
     // The library asks for the padding that is used on the right and bottom, which is less when the stride leaves rows
     // over.
@@ -68,13 +73,21 @@ class CpuConv2dPlan final : public Conv2dPlan {
     names += std::string(", ") + weights_pd.impl_info_str();
   }
 
-  // Packed weights (forward, backward data) or one packed gradient per shard share the workspace.
+  // The library has no fast kernel for fewer input channels than a block: it is told of a whole block, whose padding is
+  // zero in x, and the weights get zeros to match.
+  const int64_t library_in;
+  bool pads_weights() const { return library_in != params().in_channels; }
+  size_t padded_bytes() const { return pads_weights() ? plain_weights.get_size() : 0; }
+
+  // Packed weights (forward, backward data) or one packed gradient per shard share the workspace, after the padded
+  // plain weights where there are any.
   size_t grad_stride() const {
     return static_cast<size_t>(round_up(static_cast<int64_t>(grad_weights.get_size()), 256));
   }
   ScratchNeed scratch() const override {
     const size_t packed = std::max(forward_weights.get_size(), params().input_is_images ? 0 : data_weights.get_size());
-    return {.workspace_bytes = std::max(packed, grad_stride() * static_cast<size_t>(params().shards)),
+    return {.workspace_bytes =
+                round_up_256(padded_bytes()) + std::max(packed, grad_stride() * static_cast<size_t>(params().shards)),
             .thread_bytes = std::max({forward_scratch, data_scratch, weights_scratch})};
   }
   std::string describe() const override { return names; }
@@ -103,6 +116,45 @@ void repack(const CpuExec& exec, const memory::desc& from, const void* source, c
   stream.wait();
 }
 
+// The workspace: padded plain weights first (may be empty), then packed ones.
+struct Workspace {
+  float* padded;
+  std::byte* packed;
+};
+
+Workspace cut_workspace(const CpuExec& exec, const CpuConv2dPlan& c, size_t packed_bytes) {
+  const size_t padded = round_up_256(c.padded_bytes());
+  auto* begin = workspace_as<std::byte>(exec, padded + packed_bytes);
+  return {reinterpret_cast<float*>(begin), begin + padded};
+}
+
+// The weights in the library's own layout, in the workspace.
+std::byte* pack_weights(const CpuExec& exec, const CpuConv2dPlan& c, const float* weight,
+                        const memory::desc& packed_desc) {
+  const Workspace workspace = cut_workspace(exec, c, packed_desc.get_size());
+  if (c.pads_weights()) {
+    const auto& p = c.params();
+    const int64_t taps = p.kernel * p.kernel, real = p.in_channels * taps, whole = c.library_in * taps;
+    for (int64_t o = 0; o < p.out_channels; ++o) {
+      std::copy_n(weight + o * real, real, workspace.padded + o * whole);
+      std::fill_n(workspace.padded + o * whole + real, whole - real, 0.0F);
+    }
+    weight = workspace.padded;
+  }
+  repack(exec, c.plain_weights, weight, packed_desc, workspace.packed);
+  return workspace.packed;
+}
+
+// And back: a gradient in the library's layout to plain OIHW.
+void unpack_gradient(const CpuExec& exec, const CpuConv2dPlan& c, const float* packed, float* grad_weight) {
+  if (!c.pads_weights()) return repack(exec, c.grad_weights, packed, c.plain_weights, grad_weight);
+  const Workspace workspace = cut_workspace(exec, c, 0);
+  repack(exec, c.grad_weights, packed, c.plain_weights, workspace.padded);
+  const auto& p = c.params();
+  const int64_t taps = p.kernel * p.kernel, real = p.in_channels * taps, whole = c.library_in * taps;
+  for (int64_t o = 0; o < p.out_channels; ++o) std::copy_n(workspace.padded + o * whole, real, grad_weight + o * real);
+}
+
 memory thread_scratchpad(const CpuExec& exec, int thread, size_t bytes) {
   SIMCLR_CHECK(bytes <= exec.thread_scratch_bytes, "convolution needs {} bytes of scratch per thread, {} are there",
                bytes, exec.thread_scratch_bytes);
@@ -118,8 +170,7 @@ std::unique_ptr<Conv2dPlan> make_plan(const CpuExec&, const Conv2dParams& params
 void forward(const CpuExec& exec, const Conv2dPlan& plan, const float* x, const float* weight, float* y) {
   const auto& c = cpu(plan);
   onednn::guarded("convolution forward", [&] {
-    auto* packed = workspace_as<std::byte>(exec, c.forward_weights.get_size());
-    repack(exec, c.plain_weights, weight, c.forward_weights, packed);
+    std::byte* packed = pack_weights(exec, c, weight, c.forward_weights);
     const size_t x_shard = c.x.get_size() / sizeof(float), y_shard = c.y.get_size() / sizeof(float);
     parallel_for(exec, c.params().shards, [&](int64_t s, int thread) {
       const auto& engine = onednn::cpu_engine();
@@ -136,8 +187,7 @@ void backward_data(const CpuExec& exec, const Conv2dPlan& plan, const float* gra
                    float* grad_x) {
   const auto& c = cpu(plan);
   onednn::guarded("convolution backward data", [&] {
-    auto* packed = workspace_as<std::byte>(exec, c.data_weights.get_size());
-    repack(exec, c.plain_weights, weight, c.data_weights, packed);
+    std::byte* packed = pack_weights(exec, c, weight, c.data_weights);
     const size_t x_shard = c.x.get_size() / sizeof(float), y_shard = c.y.get_size() / sizeof(float);
     parallel_for(exec, c.params().shards, [&](int64_t s, int thread) {
       const auto& engine = onednn::cpu_engine();
@@ -156,8 +206,8 @@ void backward_weights(const CpuExec& exec, const Conv2dPlan& plan, const float* 
   const auto& c = cpu(plan);
   onednn::guarded("convolution backward weights", [&] {
     const int64_t shards = c.params().shards;
-    auto* parts =
-        workspace_as<std::byte>(exec, c.grad_stride() * static_cast<size_t>(shards));  // one gradient per shard
+    std::byte* parts =
+        cut_workspace(exec, c, c.grad_stride() * static_cast<size_t>(shards)).packed;  // a gradient per shard
     const auto part = [&](int64_t s) {
       return reinterpret_cast<float*>(parts + c.grad_stride() * static_cast<size_t>(s));
     };
@@ -175,7 +225,7 @@ void backward_weights(const CpuExec& exec, const Conv2dPlan& plan, const float* 
     parallel_for(exec, (elements + kSumChunk - 1) / kSumChunk, [&](int64_t chunk, int) {
       ordered_tree_sum<float>(part, shards, chunk * kSumChunk, std::min(elements, (chunk + 1) * kSumChunk));
     });
-    repack(exec, c.grad_weights, part(0), c.plain_weights, grad_weight);
+    unpack_gradient(exec, c, part(0), grad_weight);
   });
 }
 
