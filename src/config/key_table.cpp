@@ -1,5 +1,6 @@
 #include "src/config/key_table.h"
 
+#include <cmath>
 #include <string_view>
 
 #include "src/config/key_types.h"

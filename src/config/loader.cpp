@@ -64,6 +64,10 @@ bool has_explicit_tag(const YAML::Node& node) {
   return !tag.empty() && tag != "?" && tag != "!";
 }
 
+std::string tag_problem(const YAML::Node& node) {
+  return fmt::format("found the YAML tag {}; remove it", shown(node.Tag()));
+}
+
 ConfigValue to_value(const YAML::Node& node) {
   if (node.IsScalar()) {
     return {.kind = ConfigValue::Kind::kScalar, .text = node.Scalar(), .quoted = node.Tag() == "!"};
@@ -81,7 +85,7 @@ ConfigValue to_value(const YAML::Node& node) {
 void assign_key(const Key& key, const YAML::Node& node, const std::string& where, Loading& loading) {
   std::string problem;
   if (has_explicit_tag(node)) {
-    problem = fmt::format("found the YAML tag {}; remove it", shown(node.Tag()));
+    problem = tag_problem(node);
   } else {
     problem = key.assign(to_value(node), loading.settings);
   }
@@ -122,6 +126,8 @@ void read_section(const YAML::Node& map, const std::string& prefix, const std::s
       assign_key(*key, pair.second, where, loading);
     } else if (pair.second.IsMap() && !has_explicit_tag(pair.second)) {
       read_section(pair.second, path + ".", file, loading);
+    } else if (has_explicit_tag(pair.second)) {
+      loading.faults.add(where, path, tag_problem(pair.second));
     } else {
       const std::string problem = found(to_value(pair.second));
       loading.faults.add(where, path, problem + "; expected a section with keys ({} for all defaults)");
@@ -146,7 +152,9 @@ void read_document(std::string_view text, const std::string& file, Loading& load
                        "a second YAML document or stray text begins here; a configuration is one document");
   } else if (!root.IsDefined() || root.IsNull()) {
     loading.faults.add(file, "", "holds no settings; write {} if all defaults are meant");
-  } else if (!root.IsMap() || has_explicit_tag(root)) {
+  } else if (has_explicit_tag(root)) {
+    loading.faults.add(fmt::format("{}:{}", file, line_of(root)), "", tag_problem(root));
+  } else if (!root.IsMap()) {
     loading.faults.add(fmt::format("{}:{}", file, line_of(root)), "",
                        found(to_value(root)) + " at the top; expected sections such as train: {epochs: 10}");
   } else {

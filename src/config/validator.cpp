@@ -1,7 +1,10 @@
 #include "src/config/validator.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <initializer_list>
 #include <string_view>
 

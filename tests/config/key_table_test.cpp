@@ -1,6 +1,8 @@
 // The table is complete, consistent with the structs, and each key reads, prints and refuses as it says.
 #include "src/config/key_table.h"
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 

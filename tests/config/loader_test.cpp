@@ -1,6 +1,7 @@
 // What the loader makes of YAML, and the line that it prints for each mistake.
 #include "src/config/loader.h"
 
+#include <algorithm>
 #include <chrono>
 #include <random>
 
@@ -57,6 +58,10 @@ TEST(Loader, OneMistakeOneLine) {
       {"optimizer: {lr: 0.1}\n", "c.yaml:1: optimizer.lr: unknown key; the nearest is optimizer.base_lr"},
       {"optimiser:\n  type: sgd\n", "c.yaml:1: optimiser: unknown section; the nearest is optimizer"},
       {"train.epochs: 3\n", "c.yaml:1: train.epochs: a dotted key; write it nested, one section inside the other"},
+      {"views.jitter: {hue: 0}\n",
+       "c.yaml:1: views.jitter: a dotted key; write it nested, one section inside the other"},
+      {"train: !!map {epochs: 3}\n", "c.yaml:1: train: found the YAML tag tag:yaml.org,2002:map; remove it"},
+      {"--- !!map\ntrain: {epochs: 3}\n", "c.yaml:1: found the YAML tag tag:yaml.org,2002:map; remove it"},
       {"\"\": 3\n", "c.yaml:1: unknown key; the nearest is run.name"},
       {"train:\n  epochs: 3\n  shards: 4\n  epochs: 4\n",
        "c.yaml:4: train.epochs: given twice, first in line 2; keep one"},

@@ -1,6 +1,8 @@
 // One spelling, one meaning: what each scalar is taken for, and what is refused with which reason.
 #include "src/config/scalar.h"
 
+#include <cmath>
+
 #include "tests/config/config_support.h"
 
 namespace simclr {
@@ -92,6 +94,7 @@ TEST(Scalar, TextIsTakenAsItStands) {
   }
   EXPECT_EQ(parse_text(quoted("")).problem, "");
   EXPECT_THAT(parse_text(quoted("a\nb")).problem, HasSubstr("control character (0x0a)"));
+  EXPECT_THAT(parse_text(quoted("a\x7f")).problem, HasSubstr("control character (0x7f)"));
   EXPECT_THAT(parse_text({}).problem, HasSubstr("has no value"));
 }
 

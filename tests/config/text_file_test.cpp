@@ -59,6 +59,7 @@ TEST(TextFile, WhatIsNoTextIsRefusedWithLineAndByte) {
             "f:2: a tab in the indentation; YAML wants spaces\n"
             "f:3: a tab in the indentation; YAML wants spaces");
   EXPECT_THAT(problem_of(std::string("a\0b", 3)), HasSubstr("f:1: byte 0x00 at column 2 is a control character"));
+  EXPECT_THAT(problem_of("\x7f"), HasSubstr("byte 0x7f at column 1 is a control character"));
   EXPECT_THAT(problem_of("a\rb"), HasSubstr("carriage return inside the line"));
   EXPECT_THAT(problem_of("\xFF\xFE"
                          "a"),
