@@ -81,12 +81,16 @@ TEST(Knn, CountsTopFive) {
   EXPECT_EQ(evaluate(bank, at_angles({0}, {0}), params).top5_correct, 0);
   EXPECT_EQ(evaluate(bank, at_angles({0}, {6}), params).top5_correct, 0) << "a class that the bank does not have";
   const KnnParams three{.k = 3, .temperature = 0.1};
-  EXPECT_EQ(evaluate(bank, at_angles({0}, {2}), three).top5_correct, 0) << "a class without a neighbour is none";
+  EXPECT_EQ(evaluate(bank, at_angles({0}, {0}), three).top5_correct, 0) << "a class without a neighbour is none";
 }
 
 TEST(Knn, EqualSimilaritiesTakeTheLowerRow) {
   const Set bank = at_angles({90, 30, 30, 30}, {3, 2, 1, 0});
   EXPECT_EQ(evaluate(bank, at_angles({0}, {2}), {.k = 1, .temperature = 0.1}).top1_correct, 1);
+  // Of two equal ones that were near, the higher row makes place for a nearer one.
+  const Set later = at_angles({30, 30, 10}, {0, 1, 2});
+  EXPECT_EQ(evaluate(later, at_angles({0}, {0}), {.k = 2, .temperature = 0.1}).top5_correct, 1);
+  EXPECT_EQ(evaluate(later, at_angles({0}, {1}), {.k = 2, .temperature = 0.1}).top5_correct, 0);
 }
 
 TEST(Knn, EqualScoresTakeTheLowerClass) {
@@ -107,8 +111,8 @@ TEST(Knn, ASmallBankLowersKAndSaysSo) {
 }
 
 TEST(Knn, ALowTemperatureDoesNotOverflow) {
-  const Set bank = at_angles({10, 20, 21}, {0, 1, 1});
-  EXPECT_EQ(evaluate(bank, at_angles({0}, {0}), {.k = 3, .temperature = 1e-4}).top1_correct, 1);
+  const Set bank = at_angles({10, 20, 21}, {1, 0, 0});
+  EXPECT_EQ(evaluate(bank, at_angles({0}, {1}), {.k = 3, .temperature = 1e-4}).top1_correct, 1);
 }
 
 TEST(Knn, ARowOfZerosIsLegal) {
