@@ -2,10 +2,10 @@
 
 import os
 import signal
+import subprocess
 import time
 
-from program import SMALL, Folder, PROGRAM, MPIRUN, check, command, environment, finish, pids_of, run, start, wait_for
-import subprocess
+from program import MPIRUN, PROGRAM, SMALL, Folder, check, command, environment, finish, pids_of, run, start, wait_for
 
 with Folder() as folder:
     long = dict(SMALL, **{"run.threads": 1, "train.epochs": 100000, "evaluate.knn.every_epochs": 0, "checkpoint.every_epochs": 1000,
@@ -41,7 +41,7 @@ with Folder() as folder:
     place = folder / "other"
     base = command(1, SMALL, place)
     words = base[base.index(str(PROGRAM)):]
-    odd = words + ["--set", "loss.temperature=0.3"]
+    odd = ["loss.temperature=0.3" if w.startswith("loss.temperature=") else w for w in words]
     job = [MPIRUN, "--oversubscribe", "--bind-to", "none", "-np", "3"] + words + [":", "-np", "1"] + odd
     began = time.monotonic()
     result = subprocess.run(job, capture_output=True, text=True, env=environment(), timeout=60)
