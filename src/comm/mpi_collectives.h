@@ -19,7 +19,7 @@ namespace simclr {
 // Where messages are cut. The defaults are for use, other values for tests.
 struct MessageSizes {
   int64_t short_bytes = 4096;               // a sum up to this size: all-gather, then each rank adds
-  int64_t piece_bytes = 4 << 20;            // per step of a longer sum; also bounds the inner buffers
+  int64_t piece_bytes = 1 << 20;            // per step of a longer sum; also bounds the inner buffers
   int64_t direct_bytes = int64_t{1} << 30;  // received by one MPI call at most; MPI counts in int
 };
 

@@ -19,7 +19,6 @@ Launcher read_launcher(const GetEnvironment& get) {
   Launcher launcher;
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"})
     launcher.present = launcher.present || get(name) != nullptr;
-  launcher.is_open_mpi = get("OMPI_COMM_WORLD_SIZE") != nullptr;
   launcher.ranks = number_in(get, "OMPI_COMM_WORLD_SIZE");
   if (launcher.ranks == 0) launcher.ranks = number_in(get, "PMI_SIZE");
   // Slurm sets it in the steps of srun alone; below mpirun it counts mpirun's own helpers, so it comes last.

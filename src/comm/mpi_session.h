@@ -40,8 +40,7 @@ class MpiSession {
 // What the environment says about how the process was started.
 struct Launcher {
   bool present = false;
-  bool is_open_mpi = false;  // mpirun of Open MPI
-  int ranks = 0;             // processes it started as one job; 0: it does not say
+  int ranks = 0;  // processes it started as one job; 0: it does not say
 };
 using GetEnvironment = std::function<const char*(const char*)>;
 Launcher read_launcher(const GetEnvironment& get);

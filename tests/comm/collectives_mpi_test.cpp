@@ -18,7 +18,7 @@
 namespace simclr {
 namespace {
 
-// Around vector, slice (16 elements) and short-message (1024 floats) borders, and two pieces of 4 MiB.
+// Around vector, slice (16 elements) and short-message (1024 floats) borders, and five pieces of 1 MiB.
 const std::vector<int64_t> kCounts = {0, 1, 15, 31, 33, 127, 1024, 1025, 4099, (1 << 20) + 7};
 
 // Small integers: sums over ranks are exact in float32.

@@ -36,7 +36,6 @@ TEST(Launcher, NoneMeansOneProcess) {
 
 TEST(Launcher, KnowsTheUsualOnes) {
   EXPECT_TRUE(launcher({{"OMPI_COMM_WORLD_SIZE", "2"}}).present);
-  EXPECT_TRUE(launcher({{"OMPI_COMM_WORLD_SIZE", "2"}}).is_open_mpi);
   EXPECT_TRUE(launcher({{"PMIX_RANK", "0"}}).present);
   EXPECT_TRUE(launcher({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}).present);
   EXPECT_NO_THROW(require_one_job(launcher({{"OMPI_COMM_WORLD_SIZE", "2"}, {"SLURM_STEP_NUM_TASKS", "8"}}), 2));
