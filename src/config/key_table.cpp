@@ -9,13 +9,13 @@ namespace simclr {
 
 namespace {
 
-constexpr Range kProbability = {.low = 0, .high = 1};
-constexpr Range kPositive = {.low = 0, .low_open = true};
-constexpr Range kNotNegative = {.low = 0};
-constexpr Range kTemperature = {.low = 0.005, .high = 100};
-constexpr Range kSteps = {.low = 0, .high = 1e9};
-constexpr Range kEpochs = {.low = 0, .high = 1e6};
-constexpr Range kStrength = {.low = 0, .high = 10};
+constexpr ValueRange kProbability = {.low = 0, .high = 1};
+constexpr ValueRange kPositive = {.low = 0, .low_open = true};
+constexpr ValueRange kNotNegative = {.low = 0};
+constexpr ValueRange kTemperature = {.low = 0.005, .high = 100};
+constexpr ValueRange kSteps = {.low = 0, .high = 1e9};
+constexpr ValueRange kEpochs = {.low = 0, .high = 1e6};
+constexpr ValueRange kStrength = {.low = 0, .high = 10};
 constexpr KeyEffect kExecution = KeyEffect::kExecution;
 
 // The path of a key IS the place of its member.
@@ -118,11 +118,11 @@ std::vector<Key> make_keys() {
 
 }  // namespace
 
-bool Range::contains(double value) const {
+bool ValueRange::contains(double value) const {
   return (low_open ? value > low : value >= low) && (high_open ? value < high : value <= high);
 }
 
-std::string Range::text() const {
+std::string ValueRange::text() const {
   const bool has_low = std::isfinite(low);
   const bool has_high = std::isfinite(high);
   const auto number = [](double x) {

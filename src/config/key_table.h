@@ -14,7 +14,7 @@
 namespace simclr {
 
 // An interval of numbers; for a list it holds for each element.
-struct Range {
+struct ValueRange {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
   bool low_open = false;   // low itself is not allowed

@@ -20,7 +20,7 @@ namespace simclr {
 
 // What a line of the table may say beyond path and place.
 struct KeyOptions {
-  Range range = {};
+  ValueRange range = {};
   std::string unit = "";
   KeyEffect effect = KeyEffect::kMathematics;
   std::optional<int> auto_value = {};  // an integer whose YAML spelling is `auto`

@@ -1,6 +1,7 @@
 #include "src/train/run.h"
 
 #include <optional>
+#include <span>
 
 #include "src/base/file.h"
 #include "src/base/log.h"
@@ -9,6 +10,7 @@
 #include "src/comm/make_collectives.h"
 #include "src/comm/processor.h"
 #include "src/comm/stop_signals.h"
+#include "src/config/key_table.h"
 #include "src/config/loader.h"
 #include "src/config/resolved.h"
 #include "src/config/validator.h"
@@ -17,6 +19,15 @@
 
 namespace simclr {
 namespace {
+
+// Rank 0's text, on every rank.
+std::string broadcast_text(Collectives& collectives, std::string text) {
+  auto size = static_cast<int64_t>(text.size());
+  collectives.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
+  text.resize(static_cast<size_t>(size));
+  collectives.broadcast(std::span(text), 0);
+  return text;
+}
 
 // Settings that all ranks agree on. Any rank may fail to read its file; then all end with its reason.
 Settings agree_on_settings(const CommandLine& line, RunHandles& run) {
@@ -30,8 +41,14 @@ Settings agree_on_settings(const CommandLine& line, RunHandles& run) {
       fail(ExitCode::kDevice, "run.device: cuda, but this program was built without CUDA; use cpu or auto");
     return s;
   });
-  require_equal(*run.collectives, ExitCode::kUsage, "configuration", config_hash(settings),
-                "give every rank the same file and the same --set");
+  agree_on(*run.collectives, [&, rank_0 = broadcast_text(*run.collectives, print_config(settings))] {
+    const Settings other = settings_from_string(rank_0, "the configuration of rank 0");
+    for (const Key& key : all_keys()) {  // all of them: how often to save, say, must not differ either
+      if (key.print(settings) == key.print(other)) continue;
+      fail(ExitCode::kUsage, "{} is {} here and {} on rank 0; give every rank the same file and the same --set",
+           key.path, key.print(settings), key.print(other));
+    }
+  });
   run.collectives = make_collectives(*run.session, settings.train.reduction, &run.heartbeat);
   return settings;
 }

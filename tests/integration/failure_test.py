@@ -46,7 +46,7 @@ with Folder() as folder:
     began = time.monotonic()
     result = subprocess.run(job, capture_output=True, text=True, env=environment(), timeout=60)
     output = result.stdout + result.stderr
-    check(result.returncode == 2 and "configuration differs between ranks" in output,
+    check(result.returncode == 2 and "rank 3" in output and "loss.temperature is 0.3 here and 0.2 on rank 0" in output,
           f"another configuration on rank 3: exit code 2 after {time.monotonic() - began:.1f} s: {output}")
 
     # A loss that is not finite: the step named, weights and checkpoint untouched, 5 on all ranks.
