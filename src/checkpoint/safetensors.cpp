@@ -75,10 +75,6 @@ void write_safetensors(const std::filesystem::path& path, const std::map<std::st
   SIMCLR_CHECK(digits != prefix.npos, "{} has no place for the checksum", path.string());
   prefix.replace(digits, Sha256::kHexDigits, hash.hex());
 
-  // A rename would put the file in the place of a device or a pipe.
-  if (std::error_code error; std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
-    fail(ExitCode::kOutput, "cannot write {}: it is no regular file; choose another path", path.string());
-  }
   DurableFile file(path);
   file.write(std::as_bytes(std::span(prefix)));
   for (const NamedTensor& tensor : tensors) {
