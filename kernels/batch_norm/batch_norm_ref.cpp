@@ -34,19 +34,19 @@ Moments moments(const Shape& s, const std::vector<double>& x) {
 
 Forward forward(const Shape& s, const std::vector<double>& x, const std::vector<double>& gamma,
                 const std::vector<double>& beta, const std::vector<double>& residual, bool relu, double eps) {
-  auto [mean, var] = moments(s, x);
+  const Moments at = moments(s, x);
   std::vector<double> y(x.size());
   for_each(s, [&](size_t i, size_t k, size_t c) {
-    y[i] = gamma[c] * (x[i] - mean[k]) / std::sqrt(var[k] + eps) + beta[c];
+    y[i] = gamma[c] * (x[i] - at.mean[k]) / std::sqrt(at.var[k] + eps) + beta[c];
     if (!residual.empty()) y[i] += residual[i];
     if (relu && y[i] < 0) y[i] = 0;
   });
-  return {y, mean, var};
+  return {y, at.mean, at.var};
 }
 
 Backward backward(const Shape& s, const std::vector<double>& grad_y, const std::vector<double>& x,
                   const std::vector<double>& relu_y, const std::vector<double>& gamma, double eps) {
-  const auto [mean, var] = moments(s, x);
+  const Moments at = moments(s, x);
   const auto m = static_cast<double>(s.group_count());
   Backward r{.grad_x = std::vector<double>(x.size()),
              .grad_residual = grad_y,
@@ -56,8 +56,8 @@ Backward backward(const Shape& s, const std::vector<double>& grad_y, const std::
   for (size_t i = 0; i < relu_y.size(); ++i)
     if (!(relu_y[i] > 0)) g[i] = 0;
 
-  const auto xhat = [&](size_t i, size_t k) { return (x[i] - mean[k]) / std::sqrt(var[k] + eps); };
-  std::vector<double> sum_g(mean.size()), sum_g_xhat(mean.size());  // [groups, C]
+  const auto xhat = [&](size_t i, size_t k) { return (x[i] - at.mean[k]) / std::sqrt(at.var[k] + eps); };
+  std::vector<double> sum_g(at.mean.size()), sum_g_xhat(at.mean.size());  // [groups, C]
   for_each(s, [&](size_t i, size_t k, size_t c) {
     sum_g[k] += g[i];
     sum_g_xhat[k] += g[i] * xhat(i, k);
@@ -65,7 +65,7 @@ Backward backward(const Shape& s, const std::vector<double>& grad_y, const std::
     r.grad_gamma[c] += g[i] * xhat(i, k);
   });
   for_each(s, [&](size_t i, size_t k, size_t c) {
-    r.grad_x[i] = gamma[c] / std::sqrt(var[k] + eps) * (g[i] - sum_g[k] / m - xhat(i, k) * sum_g_xhat[k] / m);
+    r.grad_x[i] = gamma[c] / std::sqrt(at.var[k] + eps) * (g[i] - sum_g[k] / m - xhat(i, k) * sum_g_xhat[k] / m);
   });
   return r;
 }

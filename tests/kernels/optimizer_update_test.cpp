@@ -1,15 +1,12 @@
 // optimizer_update: two steps of each rule by hand, a reference in double, the skip flag, and the check for finiteness.
 #include "kernels/optimizer_update/optimizer_update.h"
 
-#include <array>
+#include <utility>
 
 #include "tests/kernels/kernel_test_utils.h"
 
 namespace simclr {
 namespace {
-
-using testing::ElementsAre;
-using testing::FloatEq;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 const Exec kExec = CpuExec{.threads = 2};
