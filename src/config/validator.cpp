@@ -179,7 +179,7 @@ std::vector<int64_t> allowed_rank_counts(const Settings& settings) {
   const int64_t divided = ordered ? settings.train.shards : settings.train.global_batch;
   std::vector<int64_t> counts;
   for (int64_t ranks = 1; ranks <= divided; ++ranks) {
-    if (divided % ranks == 0 && (!ordered || is_power_of_two(ranks))) counts.push_back(ranks);
+    if (divided % ranks == 0) counts.push_back(ranks);  // divisors of the shards are powers of two, as the shards are
   }
   return counts;
 }
