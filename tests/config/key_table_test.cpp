@@ -123,15 +123,15 @@ TEST(KeyTable, AWrongTypeIsRefusedWithKeyLineAndWhatIsExpected) {
 }
 
 TEST(KeyTable, RangesSayWhatTheyContain) {
-  const Range closed = {.low = 1, .high = 1024};
+  const ValueRange closed = {.low = 1, .high = 1024};
   EXPECT_EQ(closed.text(), "1..1024");
   EXPECT_TRUE(closed.contains(1) && closed.contains(1024));
   EXPECT_FALSE(closed.contains(0) || closed.contains(1025) || closed.contains(NAN));
-  const Range half_open = {.low = 0, .high = 2, .low_open = true, .high_open = true};
+  const ValueRange half_open = {.low = 0, .high = 2, .low_open = true, .high_open = true};
   EXPECT_EQ(half_open.text(), "> 0, < 2");
   EXPECT_FALSE(half_open.contains(0) || half_open.contains(2));
-  EXPECT_EQ((Range{.low = 0.005}.text()), ">= 0.005");
-  EXPECT_EQ(Range{}.text(), "");
+  EXPECT_EQ((ValueRange{.low = 0.005}.text()), ">= 0.005");
+  EXPECT_EQ(ValueRange{}.text(), "");
 }
 
 TEST(KeyTable, EditDistanceCountsInsertionsDeletionsReplacements) {
