@@ -32,8 +32,8 @@ with Folder() as folder:
     os.kill(pids[1], signal.SIGSTOP)
     result = finish(process, place, 40)
     check(result.code != 0 and result.seconds < 25, f"one rank stopped: ends non-zero after {result.seconds:.1f} s", result)
-    named = [line for line in result.output.splitlines() if "sign of life" in line or "no longer" in line or "stall" in line]
-    check(len([line for line in named if "rank" in line]) == 1, f"the rank is named once: {named}", result)
+    named = [line for line in result.output.splitlines() if "sign of life" in line or "made no progress" in line]
+    check(len(named) == 1 and "rank 1 " in named[0], f"the rank is named once: {named}", result)
     check(result.status["state"] == "failed" and result.status["exit_code"] == 4, "status.json says failed, 4", result)
     check(gone(place), "no process is left", result)
 
