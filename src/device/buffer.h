@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 #include <span>
+#include <utility>
 
 namespace simclr {
 
@@ -13,6 +14,12 @@ inline constexpr size_t kBufferAlignment = 256;
 class Buffer {
  public:
   Buffer() = default;
+  Buffer(Buffer&& other) noexcept : memory_(std::move(other.memory_)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    memory_ = std::move(other.memory_);
+    bytes_ = std::exchange(other.bytes_, 0);
+    return *this;
+  }
   explicit Buffer(size_t bytes);  // throws Error(kDevice) with the size when there is no memory
 
   std::byte* data() const { return memory_.get(); }

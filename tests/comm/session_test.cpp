@@ -10,7 +10,6 @@
 
 #include "src/comm/mpi_session.h"
 #include "src/comm/processor.h"
-#include "src/comm/rank_count.h"
 #include "src/comm/single_process_collectives.h"
 #include "src/comm/stop_signals.h"
 #include "src/comm/topology.h"
@@ -114,26 +113,6 @@ TEST(Topology, OfThisProcess) {
   EXPECT_EQ(t.host(), host_name());
   EXPECT_GE(t.fair_cores, 1);
   EXPECT_EQ(t.fair_cores, t.allowed_cores[0]);
-}
-
-TEST(RankCount, NamesTheCountsThatWouldDo) {
-  TrainSettings train;
-  train.shards = 8;
-  for (const int good : {1, 2, 4, 8}) EXPECT_NO_THROW(require_rank_count(good, train));
-  for (const int bad : {3, 5, 6, 16}) {
-    try {
-      require_rank_count(bad, train);
-      ADD_FAILURE() << bad << " ranks";
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), ExitCode::kUsage);
-      EXPECT_THAT(e.what(), AllOf(HasSubstr(fmt::format("{} ranks", bad)), HasSubstr("1, 2, 4, 8")));
-    }
-  }
-  train.reduction = Reduction::kFastest;
-  train.global_batch = 12;
-  EXPECT_NO_THROW(require_rank_count(3, train));
-  EXPECT_THROW(require_rank_count(5, train), Error);
-  EXPECT_EQ(shards_of_run(3, train), 3);
 }
 
 TEST(Processor, ReadsModelAndInstructionSets) {

@@ -51,6 +51,7 @@ TEST(Buffer, MovesAndDoesNotCopy) {
   const Buffer to = std::move(from);
   EXPECT_EQ(to.data(), memory);
   EXPECT_EQ(to.bytes(), 64U);
+  EXPECT_TRUE(from.as<float>().empty());  // NOLINT(bugprone-use-after-move): what is left is an empty buffer
 }
 
 TEST(Buffer, SaysWhenThereIsNoMemory) {
