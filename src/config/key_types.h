@@ -160,7 +160,7 @@ struct KeyType<std::vector<double>> {
   }
   static std::string check(const std::vector<double>& value, const KeyOptions& o) {
     const bool inside = std::all_of(value.begin(), value.end(), [&](double x) { return o.range.contains(x); });
-    if (value.size() != 0 && value.size() != 3) return fmt::format("found a list of {}", value.size());
+    if (!value.empty() && value.size() != 3) return fmt::format("found a list of {}", value.size());
     return inside ? "" : "found " + print_list(value);
   }
   static std::string print(const std::vector<double>& value, const KeyOptions&) { return print_list(value); }
@@ -188,9 +188,9 @@ struct KeyType<E> {
 
 // place: a generic lambda from (const) Settings& to the member.
 template <typename Place>
-Key make_key(std::string path, Place place, const KeyOptions& options = {}) {
+Key make_key(const std::string& path, Place place, const KeyOptions& options = {}) {
   using T = std::remove_cvref_t<decltype(place(std::declval<Settings&>()))>;
-  return {.path = std::move(path),
+  return {.path = path,
           .expected = KeyType<T>::expected(options),
           .unit = options.unit,
           .effect = options.effect,
