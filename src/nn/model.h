@@ -23,7 +23,8 @@ class Model {
   // Running statistics take in the last forward's batch, unless *skip.
   void update_running_statistics(const int* skip);
 
-  // Evaluation mode: h [shards*2n, D], no communication, nothing of the training changes but activations.
+  // Evaluation mode: h [shards*2n, D], no communication. Between whole steps it leaves no trace; within one it would
+  // overwrite what backward needs.
   ConstMatrix encode(ConstImages x);
 
   ParameterStore& store() { return store_; }

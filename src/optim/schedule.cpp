@@ -9,7 +9,7 @@
 namespace simclr {
 
 Schedule::Schedule(ScheduleType type, double peak, int64_t warmup_steps, int64_t total_steps)
-    : type_(type), peak_(peak), warmup_steps_(std::min(warmup_steps, total_steps)), total_steps_(total_steps) {
+    : type_(type), peak_(peak), warmup_steps_(warmup_steps), total_steps_(total_steps) {
   SIMCLR_CHECK(warmup_steps >= 0 && total_steps >= 0, "schedule of {} steps with {} of warm-up", total_steps,
                warmup_steps);
 }

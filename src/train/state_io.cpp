@@ -13,7 +13,20 @@
 namespace simclr {
 namespace {
 
-void require_same_run(const std::filesystem::path& file, const CheckpointHeader& saved, const Settings& settings) {
+std::string data_of(const CheckpointHeader& header) {
+  const auto found = header.environment.find("data_sha256");
+  return found == header.environment.end() ? "unknown" : found->second;
+}
+
+void require_same_run(const std::filesystem::path& file, const CheckpointHeader& saved, const CheckpointHeader& mine,
+                      const Settings& settings) {
+  if (data_of(saved) != data_of(mine)) {
+    fail(ExitCode::kData,
+         "{} was written by a run on other training pictures (sha256 {}, now {}); restore them, or start anew in "
+         "another "
+         "folder with --output DIR",
+         file.string(), data_of(saved), data_of(mine));
+  }
   const auto before = settings_from_string(saved.config_yaml, file.string());
   const auto differences = compare_for_resume(before, settings);
   if (differences.empty()) return;
@@ -62,7 +75,7 @@ int64_t StateIo::load_on_root(const std::string& resume, const Settings& setting
   const ResumePoint point = store_.resolve(resume);
   for (const auto& warning : point.warnings) log_warning("{}", warning);
   if (!point.path) return 0;
-  require_same_run(*point.path, point.header, settings);
+  require_same_run(*point.path, point.header, header_, settings);
   load_checkpoint(*point.path, tensors_, LoadWhat::kEverything);
   for (const auto& path : store_.set_aside_after(point.header.step))
     log_warning("set aside as {}: it lies after the step that this run goes on from", path.string());

@@ -155,6 +155,7 @@ const std::set<std::string> kExecutionKeys = {
     "run.output_dir",
     "run.device",
     "run.threads",
+    "data.path",  // the pictures count, not where they lie
     "data.workers",
     "train.stop_at_step",
     "train.check_every",

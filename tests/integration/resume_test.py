@@ -50,3 +50,5 @@ with Folder() as folder:
     # Other mathematics is refused with old and new value; more of what is none is allowed.
     other = run(1, dict(slow, **{"loss.temperature": 0.5}), place)
     check(other.code == 2 and "loss.temperature: 0.2 -> 0.5" in other.output, "another temperature is refused", other)
+    other = run(1, dict(slow, **{"data.synthetic.train_images": 161}), place)
+    check(other.code in (2, 3) and "train" in other.output, "other pictures are refused", other)

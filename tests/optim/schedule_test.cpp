@@ -47,11 +47,11 @@ TEST(Schedule, ShortRuns) {
   EXPECT_DOUBLE_EQ(Schedule(ScheduleType::kConstant, 3.0, 0, 0).learning_rate(0), 3.0);
 }
 
-TEST(Schedule, WarmupLongerThanTheRunIsCutToIt) {
+TEST(Schedule, ARunShorterThanItsWarmupEndsWithinIt) {
   const Schedule s(ScheduleType::kCosine, 3.0, 10, 3);
-  EXPECT_EQ(s.warmup_steps(), 3);
-  EXPECT_DOUBLE_EQ(s.learning_rate(0), 1.0);
-  EXPECT_DOUBLE_EQ(s.learning_rate(2), 3.0);
+  EXPECT_EQ(s.warmup_steps(), 10);
+  EXPECT_DOUBLE_EQ(s.learning_rate(0), 0.3);
+  EXPECT_DOUBLE_EQ(s.learning_rate(2), 0.9);
 }
 
 // A resumed run asks for step k without having asked for those before it.
