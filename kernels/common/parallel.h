@@ -9,10 +9,10 @@
 
 #include "kernels/common/exec.h"
 
-// Compiles a function once per instruction set (AVX-512, AVX2 with FMA, plain) and picks at load time. Levels, not names of
-// processors: "arch=haswell" would be picked on processors of that model alone. Only what is inlined into the function is
-// compiled with it: mark helpers [[gnu::always_inline]], write no lambdas. The bits of a result may differ between
-// instruction sets, which the promise allows (docs/decisions/0002-shards-and-ordered-sums.md).
+// Compiles a function once per instruction set (AVX-512, AVX2 with FMA, plain) and picks at load time. Levels, not
+// names of processors: "arch=haswell" would be picked on processors of that model alone. Only what is inlined into the
+// function is compiled with it: mark helpers [[gnu::always_inline]], write no lambdas. The bits of a result may differ
+// between instruction sets, which the promise allows (docs/decisions/0002-shards-and-ordered-sums.md).
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(SIMCLR_NO_MULTIVERSION)
 #define SIMCLR_MULTIVERSION __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else

@@ -1,7 +1,9 @@
 #include "src/comm/way_out.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <string_view>
 #include <thread>
 
 #include "src/base/log.h"
@@ -22,6 +24,15 @@ RunStatus final_status(const WayOut& way, ExitCode code, const std::string& reas
   status.exit_code = code;
   status.reason = reason;
   return status;
+}
+
+// Several faults of one configuration come as several lines; each is a message of its own.
+void log_lines(std::string_view text) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    log_error("{}", text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
 }
 
 // The last act of an orderly end: barrier, MPI_Finalize.
@@ -72,7 +83,7 @@ ExitCode leave_after_error(const WayOut& way, std::exception_ptr caught) noexcep
       rewrite_console_line("");
       // train.log is rank 0's file; another rank writes past its log.
       if (rank == 0)
-        log_error("{}", error.what());
+        log_lines(error.what());
       else
         log_last_words(fmt::format("rank {} ({}): {}", rank, way.status.host, error.what()));
       if (!way.run_folder.empty() && !try_write_status_file(way.run_folder, final_status(way, code, error.what())))

@@ -2,8 +2,8 @@
 //   warm-up, step < warmup_steps:  lr(step) = peak * (step + 1) / warmup_steps
 //   then cosine:                   lr(step) = peak/2 * (1 + cos(pi * (step - warmup_steps) / (total_steps -
 //   warmup_steps))) or constant:                   lr(step) = peak
-// A run shorter than its warm-up ends within it. Steps count from 0; the cosine would reach zero at step = total_steps, the first one that is not taken (Loshchilov
-// and Hutter 2017, without restarts; SimCLR section 2.1).
+// A run shorter than its warm-up ends within it. Steps count from 0; the cosine would reach zero at step = total_steps,
+// the first one that is not taken (Loshchilov and Hutter 2017, without restarts; SimCLR section 2.1).
 #pragma once
 
 #include <cstdint>

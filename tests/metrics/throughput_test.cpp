@@ -34,6 +34,5 @@ TEST(Throughput, LeavesOutWhatIsNoStep) {
   EXPECT_EQ(throughput.images_per_s(), 10);
 }
 
-
 }  // namespace
 }  // namespace simclr

@@ -1,0 +1,81 @@
+"""Wrong input: one line a fault that says what, where and what to do; the documented exit code; nothing left behind."""
+
+import subprocess
+
+from program import PROGRAM, SMALL, Folder, check, run
+
+CIFAR_RECORD = 3073
+
+
+def expect(code, words, result):
+    errors = [line for line in result.output.splitlines() if line.startswith("error: ")]
+    check(result.code == code and len(errors) == len(words) and
+          all(all(part in line for part in parts) for parts, line in zip(words, errors)),
+          f"{code}: {errors}", result)
+
+
+def write_cifar(folder, records=20):
+    folder.mkdir()
+    for name in [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]:
+        (folder / f"{name}.bin").write_bytes(bytes([1] + [100, 200, 50] * 1024) * records)
+    return folder
+
+
+with Folder() as folder:
+    place = folder / "run"
+
+    def with_config(text):
+        config = folder / "run.yaml"
+        config.write_text(text)
+        return run(0, {}, place)
+
+    # The configuration: every fault on a line of its own, with its place.
+    expect(2, [("run.yaml:2", "train.global_bach", "train.global_batch"), ("run.yaml:4", "loss.temperature", "quotes"),
+               ("run.yaml:3", "train.shards", "power of two")],
+           with_config('train:\n  global_bach: 64\n  shards: 6\nloss: {temperature: "0.5"}\n'))
+    expect(2, [("run.yaml:1", "064", "write 64")], with_config("train: {global_batch: 064}\n"))
+    expect(2, [("holds no settings",)], with_config(""))
+    expect(2, [("run.yaml:2", "tab")], with_config("train:\n\tepochs: 3\n"))
+    expect(2, [("run.yaml:2", "train.epochs", "twice")], with_config("train: {epochs: 3,\n  epochs: 4}\n"))
+    expect(4, [("cuda", "without CUDA")], with_config("run: {device: cuda}\n"))
+    check(not place.exists(), "no run folder was made")
+    (folder / "run.yaml").write_text("{}\n")
+
+    # Ranks and batches.
+    expect(2, [("3 ranks", "1, 2, 4, 8")], run(3, SMALL, place))
+    expect(2, [("train.global_batch", "30", "8")], run(1, dict(SMALL, **{"train.global_batch": 30}), place))
+
+    # Data.
+    cifar = {k: v for k, v in SMALL.items() if not k.startswith("data.synthetic")} | {"data.format": "cifar10"}
+    missing = dict(cifar, **{"data.path": folder / "nothing"})
+    expect(3, [(str(folder / "nothing"), "does not exist")], run(2, missing, folder / "missing"))
+    cut = write_cifar(folder / "cut")
+    (cut / "data_batch_3.bin").write_bytes(b"\1" * (CIFAR_RECORD * 20 - 1))
+    expect(3, [("data_batch_3.bin", str(CIFAR_RECORD))], run(2, dict(cifar, **{"data.path": cut}), folder / "cut_run"))
+    odd = write_cifar(folder / "odd")
+    data = bytearray((odd / "data_batch_2.bin").read_bytes())
+    data[7 * CIFAR_RECORD] = 10
+    (odd / "data_batch_2.bin").write_bytes(data)
+    expect(3, [("data_batch_2.bin", "7", "10")], run(2, dict(cifar, **{"data.path": odd}), folder / "odd_run"))
+    few = write_cifar(folder / "few", records=5)
+    expect(3, [("25", "32")], run(2, dict(cifar, **{"data.path": few}), folder / "few_run"))
+
+    # Output and checkpoints.
+    (folder / "file").write_text("")
+    expect(6, [(str(folder / "file"),)], run(2, SMALL, folder / "file"))
+    expect(6, [("run.yaml",)], run(2, SMALL, folder / "foreign", ["--resume", str(folder / "run.yaml")]))
+    result = subprocess.run([PROGRAM, "info", folder / "run.yaml"], capture_output=True, text=True)
+    check(result.returncode == 6 and "run.yaml" in result.stderr + result.stdout, "info of a foreign file: 6")
+
+    # The command line.
+    for words, code, part in [(["--confg", "x"], 2, "--config"), ([], 2, "--config"), (["--help"], 0, "--resume"),
+                              (["--version"], 0, "oneDNN")]:
+        result = subprocess.run([PROGRAM] + words, capture_output=True, text=True)
+        check(result.returncode == code and part in result.stdout + result.stderr, f"{words}: {code}")
+
+    # Looking without training.
+    dry = run(2, SMALL, folder / "dry", ["--dry-run"])
+    check(dry.code == 0 and "1 positive and 62 negatives per anchor" in dry.output and not (folder / "dry").exists(),
+          "--dry-run tells what an anchor sees and leaves nothing", dry)
+    shown = run(0, dict(SMALL, **{"optimizer.lr_scaling": "linear"}), folder / "shown", ["--print-config"])
+    check(shown.code == 0 and "0.00625" in shown.output, "--print-config shows the scaled learning rate", shown)
