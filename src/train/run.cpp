@@ -123,7 +123,12 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
          describe_start({.parts = parts, .topology = topology, .mpi_version = run.session->library_version()}))
       log_info("{}", text);
   }
-  if (line.dry_run) return leave_in_order(run.way(), ExitCode::kDone);
+  if (line.dry_run) {
+    if (first) {
+      for (const auto& text : describe_parameters(parts.model)) log_info("{}", text);
+    }
+    return leave_in_order(run.way(), ExitCode::kDone);
+  }
 
   StateIo state(CheckpointStore(run.run_folder / "checkpoints", settings.checkpoint.keep), make_header(parts, topology),
                 parts.model, *parts.optimizer, collectives);

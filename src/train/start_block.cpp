@@ -1,6 +1,7 @@
 #include "src/train/start_block.h"
 
 #include "src/base/version.h"
+#include "src/checkpoint/safetensors_header.h"
 #include "src/comm/processor.h"
 #include "src/config/enum_names.h"
 #include "src/config/resolved.h"
@@ -19,6 +20,13 @@ std::string promise(const Settings& s, int ranks) {
 }
 
 }  // namespace
+
+std::vector<std::string> describe_parameters(const Model& model) {
+  std::vector<std::string> lines;
+  for (const auto& p : model.store().parameters())
+    lines.push_back(fmt::format("  {} {}", p.name, format_shape(p.shape)));
+  return lines;
+}
 
 std::vector<std::string> describe_start(const StartFacts& f) {
   const Parts& p = f.parts;

@@ -14,6 +14,9 @@ struct StartFacts {
   std::string mpi_version;
 };
 
+// One line a parameter, name and shape: what --dry-run adds.
+std::vector<std::string> describe_parameters(const Model& model);
+
 // One line each: ranks and threads, libraries, data, network, what an anchor sees, schedule, memory, the promise.
 std::vector<std::string> describe_start(const StartFacts& facts);
 

@@ -75,6 +75,7 @@ with Folder() as folder:
 
     # Looking without training.
     dry = run(2, SMALL, folder / "dry", ["--dry-run"])
+    check("layer2.0.downsample.0.weight [16, 8, 1, 1]" in dry.output, "--dry-run lists the parameters", dry)
     check(dry.code == 0 and "1 positive and 62 negatives per anchor" in dry.output and not (folder / "dry").exists(),
           "--dry-run tells what an anchor sees and leaves nothing", dry)
     shown = run(0, dict(SMALL, **{"optimizer.lr_scaling": "linear"}), folder / "shown", ["--print-config"])
