@@ -19,7 +19,6 @@ namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 // A file in place of a stream of the console.
 class Captured {

@@ -9,7 +9,6 @@ namespace simclr {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 struct Model {
   std::vector<float> weight = {1, 2, 3, 4, 5, 6};

@@ -210,7 +210,8 @@ TEST_F(MpiCollectivesTest, MoreThan2To31Bytes) {
   }
   std::vector<float> data((int64_t{1} << 29) + 5, static_cast<float>(c.rank() + 1));
   c.ordered_sum(std::span(data));
-  EXPECT_EQ(data.back(), static_cast<float>(c.size() * (c.size() + 1) / 2));
+  const int sum_of_ranks = c.size() * (c.size() + 1) / 2;
+  EXPECT_EQ(data.back(), static_cast<float>(sum_of_ranks));
 }
 
 }  // namespace

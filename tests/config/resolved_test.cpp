@@ -11,7 +11,6 @@
 namespace simclr {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(Resolved, LearningRateFollowsTheScaling) {

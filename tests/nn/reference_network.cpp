@@ -25,7 +25,8 @@ struct Pass {
   Maps<T> normalise(const std::string& name, Maps<T> x) const {
     const auto &gamma = weights.at(name + ".weight"), &beta = weights.at(name + ".bias");
     const int groups = train && settings.batch_norm.views == BatchNormViews::kSeparate ? 2 : 1;
-    const auto count = static_cast<double>(x.rows / groups * x.places());
+    const int64_t group_rows = x.rows / groups;
+    const auto count = static_cast<double>(group_rows * x.places());
     for (int g = 0; g < groups; ++g) {
       const auto in_group = [&](int64_t i) { return groups == 1 || i % samples / (samples / 2) == g; };
       BatchStatistics seen;
