@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "src/base/log.h"
+#include "src/base/print.h"
 #include "src/base/version.h"
 #include "src/checkpoint/info.h"
 #include "src/comm/agreement.h"
@@ -16,8 +17,8 @@ namespace simclr {
 namespace {
 
 void print_versions(const MpiSession& session) {
-  fmt::print("simclr_train {}\n{}\nMPI: {}\n", kProgramVersion, Context(1).library_version(),
-             session.library_version());
+  print_out(fmt::format("simclr_train {}\n{}\nMPI: {}\n", kProgramVersion, Context(1).library_version(),
+                        session.library_version()));
 }
 
 ExitCode run_command(const CommandLine& line, RunHandles& handles) {
@@ -27,11 +28,11 @@ ExitCode run_command(const CommandLine& line, RunHandles& handles) {
       return train(line, handles);
     case Command::kInfo:
       agree_on(*handles.collectives, [&] {
-        if (first) fmt::print("{}", describe_checkpoint(line.info_file, InfoConfig::kLeaveOut));
+        if (first) print_out(describe_checkpoint(line.info_file, InfoConfig::kLeaveOut));
       });
       break;
     case Command::kHelp:
-      if (first) fmt::print("{}", line.help);
+      if (first) print_out(line.help);
       break;
     case Command::kVersion:
       if (first) print_versions(*handles.session);

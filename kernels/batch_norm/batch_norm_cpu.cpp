@@ -177,7 +177,8 @@ void statistics(const CpuExec&, const double* sums, int64_t padded, int groups, 
       if (var < 0) var = 0;  // rounding of a constant channel; NaN stays NaN
       s.mean[g * padded + c] = static_cast<float>(mean);
       s.var[g * padded + c] = var;
-      s.inv_std[g * padded + c] = static_cast<float>(1.0 / std::sqrt(var + eps));
+      // An overflow in the sums must not become a quiet 1/inf = 0: it is passed on as NaN, which ends the run.
+      s.inv_std[g * padded + c] = std::isfinite(var) ? static_cast<float>(1.0 / std::sqrt(var + eps)) : NAN;
     }
   }
 }

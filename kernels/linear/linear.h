@@ -12,6 +12,10 @@
 namespace simclr {
 
 ScratchNeed linear_scratch(int64_t shards, int64_t in, int64_t out);
+// Elements from one shard's part of the weight and bias gradient to the next: whole multiples of 256 bytes.
+inline int64_t linear_part_stride(int64_t in, int64_t out) {
+  return round_up(out * in + out, 64);
+}
 
 // bias may be null.
 void linear_forward(const Exec& exec, int64_t shards, ConstMatrix x, const float* weight, const float* bias, Matrix y);

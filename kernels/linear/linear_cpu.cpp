@@ -44,9 +44,10 @@ void backward_data(const CpuExec& exec, int64_t shards, ConstMatrix grad_y, cons
 void backward_weights(const CpuExec& exec, int64_t shards, ConstMatrix x, ConstMatrix grad_y, float* grad_weight,
                       float* grad_bias) {
   const int64_t n = x.rows / shards, in = x.cols, out = grad_y.cols, elements = out * in + out;
-  float* parts = workspace_as<float>(exec, static_cast<size_t>(shards * elements));  // [shards, out*in + out]
+  const int64_t stride = linear_part_stride(in, out);                              // the same alignment for every shard
+  float* parts = workspace_as<float>(exec, static_cast<size_t>(shards * stride));  // [shards, out*in + out]
   parallel_for(exec, shards, [&](int64_t s, int) {
-    float* part = parts + s * elements;
+    float* part = parts + s * stride;
     const ConstMatrix g = grad_y.slice(s * n, n);  // [n, out]
     gemm(g, Op::kTranspose, x.slice(s * n, n), Op::kNone, {}, Matrix{part, out, in, in});
     float* bias = part + out * in;
@@ -56,7 +57,7 @@ void backward_weights(const CpuExec& exec, int64_t shards, ConstMatrix x, ConstM
   });
   parallel_for(exec, (elements + kSumChunk - 1) / kSumChunk, [&](int64_t chunk, int) {
     const int64_t begin = chunk * kSumChunk, end = std::min(elements, begin + kSumChunk);
-    ordered_tree_sum<float>([&](int64_t s) { return parts + s * elements; }, shards, begin, end);
+    ordered_tree_sum<float>([&](int64_t s) { return parts + s * stride; }, shards, begin, end);
   });
   std::copy_n(parts, out * in, grad_weight);
   if (grad_bias) std::copy_n(parts + out * in, out, grad_bias);

@@ -3,8 +3,9 @@
 // SGD (order of operations as in PyTorch's torch.optim.SGD, dampening 0):
 //   g = grad + weight_decay * w;   v = momentum * v + g;   g = nesterov ? g + momentum * v : v;   w = w - lr * g
 // AdamW (Loshchilov and Hutter 2019, as in torch.optim.AdamW):
-//   w = w - lr * weight_decay * w;   m = beta1*m + (1-beta1)*grad;   v = beta2*v + (1-beta2)*grad^2
-//   w = w - lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps),   t = 1 for the first step
+//   m = beta1*m + (1-beta1)*grad;   v = beta2*v + (1-beta2)*grad*grad
+//   w = (1 - lr*weight_decay)*w - lr*(m*c1) / (sqrt(v*c2) + eps),   c1 = 1/(1 - beta1^t), c2 = 1/(1 - beta2^t),
+//   t = 1 for the first step; c1 and c2 are computed in double and rounded to float once
 // Each does nothing when *skip is not 0: a non-finite step never reaches weights or moments.
 // All arrays have the length of their run; no overlap. Synchronous on the CPU.
 #pragma once

@@ -65,7 +65,7 @@ ExitCode leave_in_order(const WayOut& way, ExitCode code, const std::string& rea
   return code;
 }
 
-ExitCode leave_after_error(const WayOut& way, std::exception_ptr caught) noexcept {
+ExitCode leave_after_error(const WayOut& way, const std::exception_ptr& caught) noexcept {
   ExitCode code = ExitCode::kOther;
   try {
     bool agreed = false;

@@ -27,6 +27,6 @@ ExitCode leave_in_order(const WayOut& way, ExitCode code, const std::string& rea
 
 // From the catch of main. An AgreedError was thrown on every rank: rank 0 prints it and all leave in order. Any other
 // exception: this rank prints it, unless another one has already said why the job ends, and ends all ranks.
-ExitCode leave_after_error(const WayOut& way, std::exception_ptr caught) noexcept;
+ExitCode leave_after_error(const WayOut& way, const std::exception_ptr& caught) noexcept;
 
 }  // namespace simclr

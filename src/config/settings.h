@@ -13,7 +13,6 @@ namespace simclr {
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 enum class Precision { kFp32, kTf32, kBf16 };
 enum class DataFormat { kSynthetic, kCifar10 };
-enum class OnDataError { kFail, kSkip };
 enum class Stem { kCifar, kImagenet };
 enum class BatchNormViews { kJoint, kSeparate };
 enum class LossType { kInfoNce };

@@ -1,5 +1,7 @@
 #include "src/train/knn_evaluation.h"
 
+#include "src/comm/agreement.h"
+
 namespace simclr {
 namespace {
 
@@ -35,7 +37,7 @@ FeatureMatrix KnnEvaluation::features_of(Split& split, const std::function<void(
                                                              split.loader.fill(first, images_);
                                                              return model_.encode(images_);
                                                            }});
-  normalize_features(context_.exec(), features.view);
+  agree_on(collectives_, [&] { normalize_features(context_.exec(), features.view); });  // all fail alike, or none
   return features;
 }
 

@@ -16,9 +16,11 @@ ShardGeometry make_geometry(const Settings& settings, int rank, int ranks) {
           .images_per_shard = images_per_shard(settings, ranks)};
 }
 
-std::string agree_on_data(Collectives& collectives, const Dataset& dataset) {
-  std::string hash = dataset.fingerprint();
+// The hash of the training pictures; both splits are the same on all ranks.
+std::string agree_on_data(Collectives& collectives, const Dataset& train, const Dataset& test) {
+  std::string hash = train.fingerprint();
   require_equal(collectives, ExitCode::kData, "training data", hash, "give every host the same files");
+  require_equal(collectives, ExitCode::kData, "test data", test.fingerprint(), "give every host the same files");
   return hash;
 }
 
@@ -28,7 +30,7 @@ Parts::Parts(const Settings& s, const Topology& topology, Collectives& collectiv
     : settings(s),
       train_set(agree_on(collectives, [&] { return open_dataset(s.data, Split::kTrain); })),
       test_set(agree_on(collectives, [&] { return open_dataset(s.data, Split::kTest); })),
-      data_sha256(agree_on_data(collectives, *train_set)),
+      data_sha256(agree_on_data(collectives, *train_set, *test_set)),
       view(agree_on(collectives,
                     [&] { return make_view_params(s.views, s.data.image_size, channel_statistics(*train_set)); })),
       geometry(make_geometry(s, topology.rank, topology.size)),

@@ -17,7 +17,7 @@
 namespace simclr {
 
 struct Parts {
-  // Throws AgreedError: kData for a data set that cannot be used, kUsage for a batch that it cannot fill.
+  // Throws AgreedError: kData for a data set that cannot be used or cannot fill one batch.
   Parts(const Settings& settings, const Topology& topology, Collectives& collectives);
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;

@@ -5,6 +5,7 @@
 
 #include "src/base/file.h"
 #include "src/base/log.h"
+#include "src/base/print.h"
 #include "src/base/version.h"
 #include "src/comm/agreement.h"
 #include "src/comm/make_collectives.h"
@@ -54,22 +55,19 @@ Settings agree_on_settings(const CommandLine& line, RunHandles& run) {
 }
 
 // The run folder with its log, the watchdog, config.yaml and status.json.
-void open_run_folder(const CommandLine& line, const Settings& settings, const Topology& topology, RunHandles& run) {
+std::filesystem::path open_run_folder(const CommandLine& line, const Settings& settings, const Topology& topology,
+                                      RunHandles& run) {
   const std::filesystem::path folder = run_folder(line, settings);
   const bool first = topology.rank == 0;
   agree_on(*run.collectives, [&] {
     if (first) make_directories(folder);
   });
   agree_on(*run.collectives, [&] { open_log_file(folder); });
-  run.run_folder = folder;
   run.status = {.ranks = topology.size, .rank = topology.rank, .host = topology.host()};
   run.watchdog = std::make_unique<Watchdog>(
       run.heartbeat, make_heartbeat_board(*run.collectives, topology.nodes, folder),
       Watchdog::Options{.timeout_s = settings.train.timeout_s, .run_folder = folder, .hosts = topology.hosts});
-  agree_on(*run.collectives, [&] {
-    if (!first) return;
-    write_status_file(folder, run.status);
-  });
+  return folder;
 }
 
 CheckpointHeader make_header(const Parts& parts, const Topology& topology) {
@@ -103,19 +101,19 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
   Collectives& collectives = *run.collectives;
   const bool first = collectives.rank() == 0;
   if (line.print_config) {
-    if (first) fmt::print("{}", print_config(settings));
+    agree_on(collectives, [&] {
+      if (first) print_out(print_config(settings));
+    });
     return leave_in_order(run.way(), ExitCode::kDone);
   }
   const Topology topology = discover_topology(collectives);
-  if (!line.dry_run) open_run_folder(line, settings, topology, run);
+  const std::filesystem::path folder = line.dry_run ? "" : open_run_folder(line, settings, topology, run);
   if (const auto warning = binding_warning(topology, settings.run.threads); warning && first)
     log_warning("{}", *warning);
   if (settings.train.reduction == Reduction::kOrdered) {
     require_equal(collectives, ExitCode::kDevice, "processor", processor_model(),
                   "the bits of a result depend on it: use hosts of one kind, or train.reduction: fastest");
   }
-  handle_stop_signals();
-
   Parts parts(settings, topology, collectives);
   run.heartbeat.beat();
   if (first) {
@@ -130,19 +128,23 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
     return leave_in_order(run.way(), ExitCode::kDone);
   }
 
-  StateIo state(CheckpointStore(run.run_folder / "checkpoints", settings.checkpoint.keep), make_header(parts, topology),
+  handle_stop_signals();
+
+  StateIo state(CheckpointStore(folder / "checkpoints", settings.checkpoint.keep), make_header(parts, topology),
                 parts.model, *parts.optimizer, collectives);
   const int64_t first_step = state.resume(line.resume, settings);
   require_equal(collectives, ExitCode::kDevice, "the weights before the first step", state.weights_hash(),
                 "the hosts compute differently: use hosts of one kind and one build");
+  run.run_folder = folder;  // from here on status.json is this run's; a refused start leaves the old one alone
   run.status.step = first_step;
   run.status.checkpoint = state.last_checkpoint();
 
   std::optional<MetricsFile> metrics;
   agree_on(collectives, [&] {
     if (!first) return;
-    write_file_durably(run.run_folder / "config.yaml", print_config(settings));
-    metrics.emplace(open_metrics(run.run_folder, first_step));
+    write_status_file(folder, run.status);
+    write_file_durably(folder / "config.yaml", print_config(settings));
+    metrics.emplace(open_metrics(folder, first_step));
   });
   std::optional<KnnEvaluation> knn;
   if (settings.evaluate.knn.every_epochs > 0) knn.emplace(parts, parts.context, collectives, parts.model);

@@ -45,7 +45,8 @@ std::vector<std::string> describe_start(const StartFacts& f) {
       fmt::format("schedule: {}, warm-up {}, {} with learning rate {:.6g} (base_lr {:.6g}, scaling {})",
                   count(p.total_steps(), "step"), p.schedule.warmup_steps(), enum_name(s.optimizer.type),
                   scaled_learning_rate(s), s.optimizer.base_lr, enum_name(s.optimizer.lr_scaling)),
-      fmt::format("step: {} of {}, input [{}, {}, 3, {}, {}], {:.1f} GFLOP and {:.0f} MB on this rank",
+      fmt::format("step: {} of {}, input [{}, {}, 3, {}, {}], {:.1f} GFLOP on this rank; network, loss and optimizer "
+                  "hold {:.0f} MB",
                   count(p.geometry.shards, "shard"), count(p.geometry.images_per_shard, "image"),
                   p.geometry.local_shards, p.geometry.samples(), s.data.image_size, s.data.image_size,
                   p.model.step_flops() * 1e-9, static_cast<double>(p.context.allocated_bytes()) * 1e-6),

@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "kernels/optimizer_update/optimizer_update.h"
 #include "src/base/log.h"
 #include "src/comm/agreement.h"
 #include "src/config/loader.h"
@@ -39,6 +40,18 @@ void require_same_run(const std::filesystem::path& file, const CheckpointHeader&
        file.string(), list);
 }
 
+// Bits are promised for one build on one kind of processor: a resume elsewhere is allowed, but not in silence.
+void warn_of_other_surroundings(const std::filesystem::path& file, const CheckpointHeader& saved,
+                                const CheckpointHeader& mine) {
+  for (const char* what : {"program", "libraries", "processor"}) {
+    const auto before = saved.environment.find(what), now = mine.environment.find(what);
+    if (before == saved.environment.end() || now == mine.environment.end() || before->second == now->second) continue;
+    log_warning(
+        "{} was written with another {} ({}, now {}): the run goes on, but its bits may differ from an unbroken one",
+        file.string(), what, before->second, now->second);
+  }
+}
+
 }  // namespace
 
 StateIo::StateIo(CheckpointStore store, CheckpointHeader header, Model& model, const Optimizer& optimizer,
@@ -62,6 +75,13 @@ uint64_t StateIo::state_hash() const {
   return hash;
 }
 
+bool StateIo::is_finite(const Exec& exec) const {
+  int flag = 0;
+  for (const auto& t : tensors_)
+    flag_non_finite(exec, {static_cast<const float*>(t.data), static_cast<size_t>(elements_of(t.shape))}, &flag);
+  return flag == 0;
+}
+
 void StateIo::save(int64_t step, int64_t epoch) {
   if (collectives_.rank() != 0) return;
   header_.step = step;
@@ -79,7 +99,9 @@ int64_t StateIo::load_on_root(const std::string& resume, const Settings& setting
   load_checkpoint(*point.path, tensors_, LoadWhat::kEverything);
   for (const auto& path : store_.set_aside_after(point.header.step))
     log_warning("set aside as {}: it lies after the step that this run goes on from", path.string());
-  last_checkpoint_ = "checkpoints/" + point.path->filename().string();
+  warn_of_other_surroundings(*point.path, point.header, header_);
+  const bool own = point.path->parent_path().filename() == "checkpoints" && resume == "auto";
+  last_checkpoint_ = own ? "checkpoints/" + point.path->filename().string() : point.path->string();
   log_info("resumed from {} after step {}", point.path->string(), point.header.step);
   return point.header.step;
 }

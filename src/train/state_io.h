@@ -23,6 +23,7 @@ class StateIo {
   const std::vector<NamedTensor>& tensors() const { return tensors_; }
   std::string weights_hash() const;  // 64 hex digits, as `simclr_train info` prints it
   uint64_t state_hash() const;       // of everything, to compare ranks
+  bool is_finite(const Exec& exec) const;
 
   // Rank 0 writes, durably; the others return at once. `checkpoint` of status.json: the last one, empty before.
   void save(int64_t step, int64_t epoch);

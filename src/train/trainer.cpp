@@ -90,7 +90,7 @@ std::optional<TrainOutcome> Trainer::act_on(const Decision& d) {
         ExitCode::kDiverged,
         fmt::format("step {}: the loss or a gradient is not finite; the weights are those before it, the last "
                     "checkpoint is {}; lower optimizer.base_lr, warm up longer or raise loss.temperature",
-                    d.step, p_.state.last_checkpoint().empty() ? "none" : p_.state.last_checkpoint()));
+                    d.step, checkpoint_name()));
   }
   if (d.hashes_differ()) throw AgreedError(ExitCode::kDevice, d.describe_hashes());
   if (d.stop())
@@ -117,6 +117,10 @@ std::optional<TrainOutcome> Trainer::after_step() {
   return outcome;
 }
 
+std::string Trainer::checkpoint_name() const {
+  return p_.state.last_checkpoint().empty() ? "none" : p_.state.last_checkpoint();
+}
+
 bool Trainer::due(int64_t every_epochs) const {
   if (steps_done_ == p_.total_steps) return true;
   const int64_t epoch_steps = p_.plan.steps_per_epoch();
@@ -137,6 +141,14 @@ void Trainer::evaluate() {
 void Trainer::save() {
   if (non_finite_) return;  // the verdict is on its way to all ranks; the last good checkpoint stays the last
   p_.heartbeat.beat(steps_done_, Phase::kSaving);
+  if (!p_.state.is_finite(p_.context.exec())) {  // the same verdict on all ranks: they hold the same bits
+    throw AgreedError(
+        ExitCode::kDiverged,
+        fmt::format("step {}: a weight or the optimizer's state is not finite any more; not saved, the last "
+                    "checkpoint is {}; lower optimizer.base_lr or warm up longer",
+                    steps_done_, checkpoint_name()));
+  }
+  p_.heartbeat.beat();
   if (p_.metrics) p_.metrics->sync();
   p_.state.save(steps_done_, steps_done_ / p_.plan.steps_per_epoch());
   if (p_.collectives.rank() == 0) flush_log();

@@ -63,6 +63,7 @@ class Trainer {
   std::optional<TrainOutcome> act_on(const Decision& decision);
   void evaluate();
   void save();
+  std::string checkpoint_name() const;   // the last one, for messages
   bool due(int64_t every_epochs) const;  // at the end of every so many epochs, and after the last step
   std::optional<TrainOutcome> after_step();
 

@@ -3,6 +3,7 @@
 Each test script gets the path of the program as its first argument and calls check(); the first false one ends it.
 """
 
+import hashlib
 import json
 import os
 import pathlib
@@ -75,6 +76,11 @@ class Run:
     def checkpoints(self):
         return sorted((self.folder / "checkpoints").glob("step_*.safetensors"))
 
+    def state_hash(self, checkpoint=None):
+        """Of all tensors of a checkpoint: weights, statistics and optimizer state, without the metadata."""
+        data = (checkpoint or self.checkpoints[-1]).read_bytes()
+        return hashlib.sha256(data[8 + int.from_bytes(data[:8], "little"):]).hexdigest()
+
     def weights_hash(self, checkpoint=None):
         checkpoint = checkpoint or self.checkpoints[-1]
         text = subprocess.run([PROGRAM, "info", checkpoint], check=True, capture_output=True, text=True).stdout
@@ -125,18 +131,19 @@ def wait_for(condition, limit_s=60):
 
 
 def pids_of(folder):
-    """Processes of the program that work in this folder (its path is on their command line)."""
+    """Processes of the program that work in this folder (its path is on their command line), by rank."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 words = (entry / "cmdline").read_bytes().split(b"\0")
+                rank = [w for w in (entry / "environ").read_bytes().split(b"\0") if w.startswith(b"OMPI_COMM_WORLD_RANK=")]
                 state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
             except OSError:
                 continue
             if state != "Z" and words[0] == str(PROGRAM).encode() and str(folder).encode() in words:
-                found.append(int(entry.name))
-    return sorted(found)
+                found.append((int(rank[0].split(b"=")[1]) if rank else 0, int(entry.name)))
+    return [pid for _, pid in sorted(found)]
 
 
 def fail(text):

@@ -15,8 +15,17 @@ with Folder() as folder:
             settings.update({"run.threads": threads, "data.workers": workers, "train.check_every": 3})
             result = run(ranks, settings, folder / f"{name.split(',')[0]}_{ranks}_{threads}")
             check(result.code == 0, f"{name}: {ranks} ranks, {threads} threads end with 0", result)
-            facts = (result.losses, result.knn, result.weights_hash())
+            facts = (result.losses, result.knn, result.weights_hash(), result.state_hash())
             if first is None:
                 first = facts
                 check(len(result.losses) == 10 and len(set(result.losses.values())) == 10, "ten steps, ten losses", result)
             check(facts == first, f"{name}: {ranks} ranks, {threads} threads have the bits of one process", result)
+
+    # The other promise: with `fastest` any number of ranks that divides the batch, equal up to rounding.
+    fast = dict(SMALL, **{"train.reduction": "fastest", "train.global_batch": 24, "run.threads": 1})
+    losses = {}
+    for ranks in (1, 3):
+        result = run(ranks, fast, folder / f"fastest_{ranks}")
+        check(result.code == 0 and "equal up to rounding" in result.output, f"fastest: {ranks} ranks end with 0", result)
+        losses[ranks] = float(result.losses[1])
+    check(abs(losses[3] - losses[1]) < 1e-5 * losses[1], f"fastest: the first loss agrees to rounding: {losses}")

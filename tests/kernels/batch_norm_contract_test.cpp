@@ -219,5 +219,16 @@ TEST(BatchNorm, RefusesWrongShapes) {
               test::fires("another shape"));
 }
 
+// 1/sqrt(inf) = 0 would turn an overflow into a constant output that looks healthy.
+TEST(BatchNorm, AnOverflowOfTheSumsIsNaNAndNotZero) {
+  const int64_t padded = channel_block();
+  std::vector<double> sums(static_cast<size_t>(2 * padded), 1.0), var(static_cast<size_t>(padded));
+  sums[static_cast<size_t>(padded)] = INFINITY;  // sum x^2 of channel 0
+  std::vector<float> mean(static_cast<size_t>(padded)), inv_std(static_cast<size_t>(padded));
+  batch_norm_statistics(CpuExec{}, sums.data(), 2, 1, 4, 1e-5, {mean.data(), inv_std.data(), var.data()});
+  EXPECT_TRUE(std::isnan(inv_std[0]));
+  EXPECT_TRUE(std::isfinite(inv_std[1]));
+}
+
 }  // namespace
 }  // namespace simclr
