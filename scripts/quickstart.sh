@@ -69,7 +69,7 @@ in all $(seconds_since "$begin") s
 What came out: $run
   metrics.jsonl  one line a step        checkpoints/  the encoder, safetensors
 What next:
-  the same bits on one rank   mpirun -np 1 $build/simclr_train --config configs/quickstart.yaml --output runs/one-rank
+  the same bits on one rank   $build/simclr_train --config configs/quickstart.yaml --output runs/one-rank
                               and compare: $build/simclr_train info $run/checkpoints/FILE
   your own settings           configs/reference.yaml lists every key, --set section.key=value changes one
   the tests                   scripts/test.sh
