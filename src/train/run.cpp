@@ -30,6 +30,19 @@ std::string broadcast_text(Collectives& collectives, std::string text) {
   return text;
 }
 
+// Until the settings are known: a rank that hangs while it starts is named, too. Shared memory only, since there is no
+// run folder yet: ranks on several hosts are watched from open_run_folder() on.
+void watch_the_start(const Topology& topology, RunHandles& run) {
+  if (topology.nodes > 1) return;
+  try {
+    run.watchdog = std::make_unique<Watchdog>(
+        run.heartbeat, make_shared_memory_board(*run.collectives),
+        Watchdog::Options{.timeout_s = TrainSettings{}.timeout_s, .run_folder = "", .hosts = topology.hosts});
+  } catch (const AgreedError& e) {
+    if (topology.rank == 0) log_warning("{}; nobody watches the ranks until the run folder is open", e.what());
+  }
+}
+
 // Settings that all ranks agree on. Any rank may fail to read its file; then all end with its reason.
 Settings agree_on_settings(const CommandLine& line, RunHandles& run) {
   require_equal(*run.collectives, ExitCode::kDevice, "program version", kProgramVersion,
@@ -64,6 +77,7 @@ std::filesystem::path open_run_folder(const CommandLine& line, const Settings& s
   });
   agree_on(*run.collectives, [&] { open_log_file(folder); });
   run.status = {.ranks = topology.size, .rank = topology.rank, .host = topology.host()};
+  run.watchdog.reset();  // the one of the start
   run.watchdog = std::make_unique<Watchdog>(
       run.heartbeat, make_heartbeat_board(*run.collectives, topology.nodes, folder),
       Watchdog::Options{.timeout_s = settings.train.timeout_s, .run_folder = folder, .hosts = topology.hosts});
@@ -97,6 +111,8 @@ WayOut RunHandles::way() const {
 }
 
 ExitCode train(const CommandLine& line, RunHandles& run) {
+  const Topology topology = discover_topology(*run.collectives);
+  watch_the_start(topology, run);
   const Settings settings = agree_on_settings(line, run);
   Collectives& collectives = *run.collectives;
   const bool first = collectives.rank() == 0;
@@ -106,7 +122,6 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
     });
     return leave_in_order(run.way(), ExitCode::kDone);
   }
-  const Topology topology = discover_topology(collectives);
   const std::filesystem::path folder = line.dry_run ? "" : open_run_folder(line, settings, topology, run);
   if (const auto warning = binding_warning(topology, settings.run.threads); warning && first)
     log_warning("{}", *warning);
