@@ -17,7 +17,7 @@ namespace simclr {
 struct ControlWord {
   int64_t step = 0;
   int32_t stop_signal = 0;  // 0: nobody asked this rank to stop
-  int32_t error_code = 0;   // an ExitCode; the failing rank itself logs the reason
+  int32_t error_code = 0;   // an ExitCode; 0: none. The reason follows when all ranks act on it, by agree()
   uint32_t non_finite = 0;  // 1: loss or gradient of this step is not finite
   uint32_t hash_due = 0;    // 1: weights_hash is set
   uint64_t weights_hash = 0;

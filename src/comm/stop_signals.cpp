@@ -31,7 +31,7 @@ void request_stop(int number) noexcept {
 
 void handle_stop_signals() {
   for (const int number : {SIGUSR1, SIGTERM, SIGINT}) set_handler(number, [](int n) { request_stop(n); });
-  set_handler(SIGPIPE, SIG_IGN);
+  for (const int number : {SIGPIPE, SIGXFSZ}) set_handler(number, SIG_IGN);
 }
 
 int stop_signal() noexcept {

@@ -1,6 +1,6 @@
 // The polite way to stop a run: SIGUSR1, SIGTERM and SIGINT ask; the control word carries the question to all ranks,
-// which save a checkpoint and leave with exit code 75. More signals change nothing. SIGPIPE is ignored: a closed
-// reader is a failed write like any other.
+// which save a checkpoint and leave with exit code 75. More signals change nothing. SIGPIPE and
+// SIGXFSZ are ignored: a closed reader or a limit on file sizes is a failed write like any other.
 #pragma once
 
 namespace simclr {

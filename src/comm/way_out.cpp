@@ -92,7 +92,8 @@ ExitCode leave_after_error(const WayOut& way, const std::exception_ptr& caught) 
     try {
       flush_log();
     } catch (const Error& flush_error) {
-      if (speak) log_error("{}", flush_error.what());
+      const bool said = std::string_view(error.what()).find(flush_error.what()) != std::string_view::npos;
+      if (speak && !said) log_error("{}", flush_error.what());
     }
     if (!agreed) {
       // The rank that speaks may still be writing, and MPI_Abort would end it.

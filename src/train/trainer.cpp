@@ -28,12 +28,14 @@ Trainer::Trainer(const TrainerParts& parts)
 
 TrainOutcome Trainer::run() {
   if (steps_done_ == 0) evaluate();
-  while (steps_done_ < p_.total_steps) {
+  std::optional<TrainOutcome> outcome;
+  while (!outcome && steps_done_ < p_.total_steps) {
     step();
-    if (auto outcome = after_step()) return *outcome;
+    outcome = after_step();
   }
   for (const Decision& decision : control_.drain()) act_on(decision);  // a stop request comes too late to matter
-  return {.stopped = false, .reason = "", .step = steps_done_};
+  agree(p_.collectives, error_);                                       // one that came after the last control word
+  return outcome.value_or(TrainOutcome{.stopped = false, .reason = "", .step = steps_done_});
 }
 
 void Trainer::step() {
@@ -60,22 +62,37 @@ void Trainer::step() {
 void Trainer::log_step(double learning_rate, const Batch& batch) {
   throughput_.step_done(p_.geometry.global_images(), monotonic_seconds());
   if (p_.collectives.rank() != 0) return;
-  if (p_.metrics) {
-    p_.metrics->append(format_metrics({.step = steps_done_,
-                                       .epoch = batch.epoch,
-                                       .loss = loss_,
-                                       .lr = learning_rate,
-                                       .images_per_s = throughput_.images_per_s(),
-                                       .data_wait_s = p_.loader.last_wait_s()}));
-  }
+  append_metrics(format_metrics({.step = steps_done_,
+                                 .epoch = batch.epoch,
+                                 .loss = loss_,
+                                 .lr = learning_rate,
+                                 .images_per_s = throughput_.images_per_s(),
+                                 .data_wait_s = p_.loader.last_wait_s()}));
   const auto text = fmt::format("epoch {}  loss {:.4f}  lr {:.3g}  {:.0f} images/s", batch.epoch, loss_, learning_rate,
                                 throughput_.images_per_s());
   const bool write = steps_done_ % p_.settings.log.every_steps == 0 || steps_done_ == p_.total_steps;
   write ? progress_.write(steps_done_, text) : progress_.rewrite(steps_done_, text);
 }
 
+void Trainer::append_metrics(const std::string& line) {
+  if (p_.metrics && !error_) keep_error([&] { p_.metrics->append(line); });
+}
+
+void Trainer::keep_error(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (...) {
+    if (error_) return;
+    const Error error = as_error(std::current_exception());
+    error_.emplace(error.code(), fmt::format("after step {}: {}", steps_done_, error.what()));
+  }
+}
+
 void Trainer::post_control_word() {
-  ControlWord word{.step = steps_done_, .stop_signal = stop_signal(), .non_finite = static_cast<uint32_t>(non_finite_)};
+  ControlWord word{.step = steps_done_,
+                   .stop_signal = stop_signal(),
+                   .error_code = error_ ? static_cast<int32_t>(error_->code()) : 0,
+                   .non_finite = static_cast<uint32_t>(non_finite_)};
   const int64_t every = p_.settings.train.check_every;
   if (every > 0 && steps_done_ % every == 0) {
     word.hash_due = 1;
@@ -93,6 +110,10 @@ std::optional<TrainOutcome> Trainer::act_on(const Decision& d) {
                     d.step, checkpoint_name()));
   }
   if (d.hashes_differ()) throw AgreedError(ExitCode::kDevice, d.describe_hashes());
+  if (d.failed()) {
+    agree(p_.collectives, error_);  // throws: the words were the same on all ranks
+    SIMCLR_CHECK(false, "rank {} announced an error after step {} and has none", d.error_rank, d.step);
+  }
   if (d.stop())
     return TrainOutcome{.stopped = true,
                         .reason = fmt::format("signal {} to rank {}", d.stop_signal, d.stop_rank),
@@ -112,7 +133,7 @@ std::optional<TrainOutcome> Trainer::after_step() {
   const int64_t every_steps = p_.settings.checkpoint.every_steps;
   if (outcome || due(p_.settings.checkpoint.every_epochs) || (every_steps > 0 && steps_done_ % every_steps == 0))
     save();
-  p_.progress(steps_done_, p_.state.last_checkpoint());
+  keep_error([&] { p_.progress(steps_done_, p_.state.last_checkpoint()); });
   throughput_.leave_out_until(monotonic_seconds());
   return outcome;
 }
@@ -132,10 +153,8 @@ void Trainer::evaluate() {
   p_.heartbeat.beat(steps_done_, Phase::kEvaluating);
   const KnnResult result = p_.knn->run([&] { p_.heartbeat.beat(); });
   log_info("step {}: k-NN on {} test pictures: {}", steps_done_, result.queries, p_.knn->describe(result));
-  if (p_.metrics) {
-    const int64_t epoch = steps_done_ / p_.plan.steps_per_epoch();
-    p_.metrics->append(format_metrics(steps_done_, epoch, {{"knn_top1", result.top1()}, {"knn_top5", result.top5()}}));
-  }
+  const int64_t epoch = steps_done_ / p_.plan.steps_per_epoch();
+  append_metrics(format_metrics(steps_done_, epoch, {{"knn_top1", result.top1()}, {"knn_top5", result.top5()}}));
 }
 
 void Trainer::save() {
@@ -149,9 +168,12 @@ void Trainer::save() {
                     steps_done_, checkpoint_name()));
   }
   p_.heartbeat.beat();
-  if (p_.metrics) p_.metrics->sync();
-  p_.state.save(steps_done_, steps_done_ / p_.plan.steps_per_epoch());
-  if (p_.collectives.rank() == 0) flush_log();
+  if (error_) return;  // lines of metrics.jsonl are lost: a resume shall make them anew
+  keep_error([&] {
+    if (p_.metrics) p_.metrics->sync();
+    p_.state.save(steps_done_, steps_done_ / p_.plan.steps_per_epoch());
+    if (p_.collectives.rank() == 0) flush_log();
+  });
 }
 
 }  // namespace simclr

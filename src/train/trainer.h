@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "src/augment/view_loader.h"
@@ -52,13 +53,17 @@ class Trainer {
   explicit Trainer(const TrainerParts& parts);
 
   // Collective. Throws AgreedError(kDiverged) when a loss or gradient was not finite; the weights are then those before
-  // that step, and no checkpoint has been written since.
+  // that step, and no checkpoint has been written since. What one rank alone cannot do (a line of metrics, a
+  // checkpoint) ends the run on all ranks as an AgreedError two steps later, or at the end; no checkpoint is written in
+  // between.
   TrainOutcome run();
   int64_t steps_done() const { return steps_done_; }
 
  private:
   void step();  // one update
   void log_step(double learning_rate, const Batch& batch);
+  void append_metrics(const std::string& line);
+  void keep_error(const std::function<void()>& work);  // of this rank alone, no part of the computation
   void post_control_word();
   std::optional<TrainOutcome> act_on(const Decision& decision);
   void evaluate();
@@ -77,6 +82,7 @@ class Trainer {
   double loss_ = 0;     // of the last step, global
   int non_finite_ = 0;  // sticks once set: the updates then do nothing
   int64_t steps_done_ = 0;
+  std::optional<Error> error_;  // the first that keep_error caught
 };
 
 }  // namespace simclr

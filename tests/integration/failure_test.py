@@ -1,6 +1,7 @@
 """Ranks that die, stall or disagree, and numbers that blow up: the job ends in time, says why once, leaves nobody."""
 
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -48,6 +49,24 @@ with Folder() as folder:
     output = result.stdout + result.stderr
     check(result.returncode == 2 and "rank 3" in output and "loss.temperature is 0.3 here and 0.2 on rank 0" in output,
           f"another configuration on rank 3: exit code 2 after {time.monotonic() - began:.1f} s: {output}")
+
+    # Rank 0 may not let a file grow any more: all end in order with its reason, the checkpoints stay.
+    for name, every, allowed, file in [("metrics", 40, lambda size: size + 1, "metrics.jsonl"),
+                                       ("checkpoint", 10, lambda size: size + 30000, "checkpoints/step_")]:
+        place = folder / f"full_{name}"
+        process = start(2, dict(long, **{"checkpoint.every_steps": every, "log.every_steps": 1000}), place)
+        check(wait_for(lambda: list((place / "checkpoints").glob("step_*.safetensors"))), "a checkpoint is written")
+        limit = allowed((place / "metrics.jsonl").stat().st_size)
+        resource.prlimit(pids_of(place)[0], resource.RLIMIT_FSIZE, (limit, limit))
+        result = finish(process, place, 30)
+        errors = [line for line in result.output.splitlines() if "error: " in line]
+        check(result.code == 6 and len(errors) == 1 and f"{place}/{file}" in errors[0] and "File too large" in errors[0],
+              f"no room for {name}: exit code 6 and {errors}", result)
+        check("MPI_ABORT" not in result.output and result.status["state"] == "failed" and
+              result.status["exit_code"] == 6, "in order, and status.json says so", result)
+        check(os.listdir(place / "checkpoints") and all(result.weights_hash(c) for c in result.checkpoints) and
+              len(os.listdir(place / "checkpoints")) == len(result.checkpoints), "whole checkpoints and nothing else", result)
+        check(gone(place), "no process is left", result)
 
     # A loss that is not finite: the step named, weights and checkpoint untouched, 5 on all ranks.
     place = folder / "diverged"

@@ -1,0 +1,180 @@
+// What one rank alone cannot do ends the run on all ranks in order: the same error, at the same step, with its reason.
+#include "src/train/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "src/comm/agreement.h"
+#include "src/train/parts.h"
+#include "tests/checkpoint/test_files.h"
+#include "tests/harness/thread_collectives.h"
+
+namespace simclr {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kRanks = 2;
+constexpr int64_t kSteps = 10;
+
+Settings small_settings() {
+  Settings s;
+  s.run.threads = 1;
+  s.data.image_size = 8;
+  s.data.workers = 0;
+  s.data.synthetic = {.train_images = 40, .test_images = 8};
+  s.model.encoder.depth = 10;
+  s.model.encoder.width = 8;
+  s.model.projector.hidden = 8;
+  s.model.projector.output = 8;
+  s.train.global_batch = 8;
+  s.train.shards = 2;
+  s.train.max_steps = kSteps;
+  s.checkpoint.every_epochs = 0;
+  s.evaluate.knn.every_epochs = 0;
+  return s;
+}
+
+struct End {
+  std::optional<ExitCode> code;  // none: no AgreedError
+  std::string text;
+  int64_t steps = 0;
+  std::string weights;
+};
+
+// Trains on two ranks as threads. after_step is called on each rank after each step, as the trainer's progress;
+// what it throws is an error of that rank alone. Returns how run() ended on each rank.
+std::vector<End> train(const std::filesystem::path& folder, const Settings& settings,
+                       const std::function<void(int rank, int64_t step)>& after_step) {
+  std::vector<End> ends(kRanks);
+  run_ranks(kRanks, [&](Collectives& collectives) {
+    const int rank = collectives.rank();
+    Topology topology;
+    topology.rank = topology.local_rank = rank;
+    topology.size = topology.local_size = kRanks;
+    Parts parts(settings, topology, collectives);
+    StateIo state(CheckpointStore(folder / "checkpoints", 100), {}, parts.model, *parts.optimizer, collectives);
+    state.resume("none", settings);
+    ViewLoader loader(*parts.train_set, *parts.plan, parts.view,
+                      {.seed = settings.run.seed,
+                       .first_shard = parts.geometry.first_shard,
+                       .shard_count = parts.geometry.local_shards,
+                       .start_step = 0,
+                       .end_step = kSteps,
+                       .workers = 0});
+    std::optional<MetricsFile> metrics;
+    if (rank == 0) metrics.emplace(MetricsFile::begin(folder / "metrics.jsonl"));
+    Heartbeat heartbeat;
+    Trainer trainer({.settings = settings,
+                     .context = parts.context,
+                     .collectives = collectives,
+                     .heartbeat = heartbeat,
+                     .plan = *parts.plan,
+                     .loader = loader,
+                     .model = parts.model,
+                     .loss = *parts.loss,
+                     .optimizer = *parts.optimizer,
+                     .schedule = parts.schedule,
+                     .state = state,
+                     .metrics = metrics ? &*metrics : nullptr,
+                     .progress = [&](int64_t step, const std::string&) { after_step(rank, step); },
+                     .geometry = parts.geometry,
+                     .total_steps = kSteps});
+    End& end = ends[static_cast<size_t>(rank)];
+    try {
+      trainer.run();
+    } catch (const AgreedError& error) {
+      end.code = error.code();
+      end.text = error.what();
+    }
+    end.steps = trainer.steps_done();
+    end.weights = state.weights_hash();
+  });
+  return ends;
+}
+
+void fail_at(int64_t wanted, int64_t step) {
+  if (step >= wanted) fail(ExitCode::kOutput, "no room for note {}", step);
+}
+
+void expect_all(const std::vector<End>& ends, int64_t steps, const std::string& text) {
+  for (const End& end : ends) {
+    EXPECT_EQ(end.code, ExitCode::kOutput);
+    EXPECT_EQ(end.steps, steps);
+    EXPECT_THAT(end.text, HasSubstr(text));
+    EXPECT_EQ(end.weights, ends[0].weights);
+  }
+}
+
+TEST(ErrorOfOneRank, EndsAllTwoStepsAfterItsControlWordWithTheFirstReason) {
+  const TemporaryFolder folder;
+  const auto ends = train(folder.path(), small_settings(), [](int rank, int64_t step) {
+    if (rank == 1) fail_at(3, step);  // the word of step 3 is out: that of step 4 tells it
+  });
+  expect_all(ends, 6, "after step 3: no room for note 3");
+  EXPECT_THAT(ends[0].text, HasSubstr("rank 1 ("));
+}
+
+TEST(ErrorOfOneRank, NoCheckpointFollowsAnErrorOfTheRankThatWritesThem) {
+  const TemporaryFolder folder;
+  Settings settings = small_settings();
+  settings.checkpoint.every_steps = 1;
+  const auto ends = train(folder.path(), settings, [](int rank, int64_t step) {
+    if (rank == 0) fail_at(3, step);
+  });
+  expect_all(ends, 6, "after step 3: no room for note 3");
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "checkpoints/step_00000003.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "checkpoints/step_00000004.safetensors"));
+}
+
+TEST(ErrorOfOneRank, IsNotLostInTheLastSteps) {
+  const TemporaryFolder folder;
+  for (const int64_t step : {kSteps - 1, kSteps}) {
+    const auto ends = train(folder.path(), small_settings(), [&](int rank, int64_t now) {
+      if (rank == 1) fail_at(step, now);
+    });
+    std::filesystem::remove_all(folder.path() / "checkpoints");
+    expect_all(ends, kSteps, fmt::format("no room for note {}", step));
+  }
+}
+
+TEST(ErrorOfOneRank, ComesBeforeAStop) {
+  const TemporaryFolder folder;
+  Settings settings = small_settings();
+  settings.train.stop_at_step = 4;
+  const auto ends = train(folder.path(), settings, [](int rank, int64_t step) {
+    if (rank == 1) fail_at(4, step);
+  });
+  expect_all(ends, 4, "no room for note 4");
+}
+
+TEST(ErrorOfOneRank, ALineOfMetricsThatCannotBeWrittenNamesTheFile) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "metrics.jsonl";
+  std::optional<FileSizeLimit> limit;
+  const auto ends = train(folder.path(), small_settings(), [&](int rank, int64_t step) {
+    if (rank == 0 && step == 3) limit.emplace(std::filesystem::file_size(path) + 1);
+  });
+  limit.reset();
+  expect_all(ends, 6, "after step 4: cannot write " + path.string() + ": File too large");
+}
+
+TEST(ErrorOfOneRank, ACheckpointThatCannotBeWrittenLeavesTheEarlierOnes) {
+  const TemporaryFolder folder;
+  Settings settings = small_settings();
+  settings.checkpoint.every_steps = 2;
+  std::optional<FileSizeLimit> limit;
+  const auto ends = train(folder.path(), settings, [&](int rank, int64_t step) {
+    if (rank == 0 && step == 2) limit.emplace(100000);
+  });
+  limit.reset();
+  expect_all(ends, 7, "after step 4: cannot write");
+  EXPECT_THAT(ends[0].text, HasSubstr("step_00000004.safetensors"));
+  SafetensorsFile(folder.path() / "checkpoints/step_00000002.safetensors").verify_checksum();
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path() / "checkpoints"), {}), 1);
+}
+
+}  // namespace
+}  // namespace simclr
