@@ -1,0 +1,63 @@
+// Every convolution of the ResNets of basic blocks (depths 10, 18 and 34 have the same ones, in other numbers), as the
+// CUDA backend hands them to cuDNN: pictures stored with kCudaImageChannels channels.
+#pragma once
+
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "kernels/common/cuda_exec.h"
+#include "kernels/conv2d/cudnn_graph.h"
+
+namespace simclr::test {
+
+struct NetworkShape {
+  bool imagenet_stem = false;
+  int64_t image_size = 32, width = 64, samples = 64;
+};
+
+struct LayerShape {
+  cudnn::ConvShape conv;
+  bool is_stem = false;  // no gradient with respect to pictures
+};
+
+inline std::vector<LayerShape> resnet_convolutions(const NetworkShape& n) {
+  std::vector<LayerShape> layers;
+  const auto add = [&](int64_t in, int64_t out, int64_t size, int64_t kernel, int64_t stride, bool stem = false) {
+    layers.push_back({{.samples = n.samples,
+                       .in_channels = in,
+                       .out_channels = out,
+                       .height = size,
+                       .width = size,
+                       .kernel = kernel,
+                       .stride = stride,
+                       .padding = kernel / 2},
+                      stem});
+    return layers.back().conv.out_height();
+  };
+  int64_t size = n.imagenet_stem ? add(kCudaImageChannels, n.width, n.image_size, 7, 2, true)
+                                 : add(kCudaImageChannels, n.width, n.image_size, 3, 1, true);
+  if (n.imagenet_stem) size = (size - 1) / 2 + 1;  // max pool 3x3, stride 2, padding 1
+  add(n.width, n.width, size, 3, 1);
+  for (int64_t channels = n.width; channels < 8 * n.width; channels *= 2) {
+    add(channels, 2 * channels, size, 1, 2);  // shortcut
+    size = add(channels, 2 * channels, size, 3, 2);
+    add(2 * channels, 2 * channels, size, 3, 1);
+  }
+  return layers;
+}
+
+// The union over networks, each shape once.
+inline std::vector<LayerShape> distinct_convolutions(const std::vector<NetworkShape>& networks) {
+  std::vector<LayerShape> result;
+  std::set<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t>> seen;
+  for (const auto& network : networks)
+    for (const auto& layer : resnet_convolutions(network)) {
+      const auto& c = layer.conv;
+      if (seen.insert({c.samples, c.in_channels, c.out_channels, c.height, c.kernel, c.stride}).second)
+        result.push_back(layer);
+    }
+  return result;
+}
+
+}  // namespace simclr::test
