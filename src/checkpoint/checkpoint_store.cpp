@@ -36,7 +36,8 @@ std::optional<int64_t> step_in_name(const fs::path& path) {
 
 }  // namespace
 
-CheckpointStore::CheckpointStore(fs::path folder, int keep) : folder_(std::move(folder)), keep_(keep) {
+CheckpointStore::CheckpointStore(fs::path folder, int keep, Beat beat)
+    : folder_(std::move(folder)), keep_(keep), beat_(std::move(beat)) {
   SIMCLR_CHECK(keep >= 1, "keep is {}", keep);
 }
 
@@ -56,7 +57,7 @@ std::vector<std::string> CheckpointStore::prepare() const {
 fs::path CheckpointStore::save(const TrainingState& state) const {
   const int64_t step = state.header.step;
   const fs::path path = path_of(step);
-  write_checkpoint(path, state);
+  write_checkpoint(path, state, beat_);
 
   std::vector<std::pair<int64_t, fs::path>> up_to_here;
   for (const fs::path& other : list(kSuffix)) {
@@ -90,7 +91,7 @@ ResumePoint CheckpointStore::find_latest() const {
   for (const auto& [step, path] : candidates) {
     try {
       const SafetensorsFile file(path);
-      file.verify_checksum();
+      file.verify_checksum(beat_);
       result.header = read_checkpoint_header(file);
       result.path = path;
       break;
@@ -123,7 +124,7 @@ ResumePoint CheckpointStore::resolve(const std::string& resume) const {
   }
   const SafetensorsFile file{fs::path(resume)};
   CheckpointHeader header = read_checkpoint_header(file);
-  file.verify_checksum();
+  file.verify_checksum(beat_);
   return {.path = fs::path(resume), .header = std::move(header), .warnings = {}};
 }
 

@@ -20,8 +20,8 @@ struct ResumePoint {
 
 class CheckpointStore {
  public:
-  // keep >= 1. Nothing happens on the disk yet.
-  CheckpointStore(std::filesystem::path folder, int keep);
+  // keep >= 1. Nothing happens on the disk yet. beat: called while files are written, read and verified.
+  CheckpointStore(std::filesystem::path folder, int keep, Beat beat = no_beat);
 
   // Makes the folder and removes temporary files that an ended process left; returns their names for the log.
   std::vector<std::string> prepare() const;
@@ -50,6 +50,7 @@ class CheckpointStore {
 
   std::filesystem::path folder_;
   int keep_;
+  Beat beat_;
 };
 
 }  // namespace simclr

@@ -43,7 +43,7 @@ std::string length_field(size_t header_bytes) {
 }  // namespace
 
 void write_safetensors(const std::filesystem::path& path, const std::map<std::string, std::string>& metadata,
-                       std::span<const NamedTensor> tensors) {
+                       std::span<const NamedTensor> tensors, const Beat& beat) {
   SafetensorsHeader header{.metadata = metadata, .entries = {}};
   header.metadata[std::string(kChecksumKey)] = std::string(Sha256::kHexDigits, '0');
   std::set<std::string_view> names;
@@ -70,7 +70,10 @@ void write_safetensors(const std::filesystem::path& path, const std::map<std::st
 
   Sha256 hash;
   hash.update(prefix);
-  for (const NamedTensor& tensor : tensors) hash.update(tensor.data, static_cast<size_t>(tensor.bytes()));
+  for (const NamedTensor& tensor : tensors) {
+    in_pieces(tensor.data, static_cast<size_t>(tensor.bytes()), beat,
+              [&](const std::byte* piece, size_t bytes) { hash.update(piece, bytes); });
+  }
   const size_t digits = find_checksum_digits(prefix);
   SIMCLR_CHECK(digits != prefix.npos, "{} has no place for the checksum", path.string());
   prefix.replace(digits, Sha256::kHexDigits, hash.hex());
@@ -78,7 +81,9 @@ void write_safetensors(const std::filesystem::path& path, const std::map<std::st
   DurableFile file(path);
   file.write(std::as_bytes(std::span(prefix)));
   for (const NamedTensor& tensor : tensors) {
-    file.write({static_cast<const std::byte*>(tensor.data), static_cast<size_t>(tensor.bytes())});
+    in_pieces(tensor.data, static_cast<size_t>(tensor.bytes()), beat, [&](const std::byte* piece, size_t bytes) {
+      file.write({piece, bytes});
+    });
   }
   file.commit();
 }
@@ -125,7 +130,7 @@ const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const {
   return nullptr;
 }
 
-void SafetensorsFile::verify_checksum() const {
+void SafetensorsFile::verify_checksum(const Beat& beat) const {
   const size_t digits = find_checksum_digits(prefix_);
   if (digits == prefix_.npos) fail_with("it has no content checksum: damaged, or written by another program");
   std::string zeroed = prefix_;
@@ -133,14 +138,20 @@ void SafetensorsFile::verify_checksum() const {
   Sha256 hash;
   hash.update(zeroed);
   read_in_pieces({.name = {}, .type = TensorType::kUint8, .shape = {}, .begin = 0, .end = file_bytes_ - data_start_},
-                 [&](const void* data, size_t bytes) { hash.update(data, bytes); });
+                 [&](const void* data, size_t bytes) {
+                   hash.update(data, bytes);
+                   beat();
+                 });
   if (hash.hex() != std::string_view(prefix_).substr(digits, Sha256::kHexDigits)) {
     fail_with("its content does not match its checksum: damaged");
   }
 }
 
-void SafetensorsFile::read(const SafetensorsEntry& entry, void* data) const {
-  read_at(data_start_ + entry.begin, data, entry.end - entry.begin);
+void SafetensorsFile::read(const SafetensorsEntry& entry, void* data, const Beat& beat) const {
+  for (int64_t at = entry.begin; at < entry.end; at += kPieceBytes) {
+    read_at(data_start_ + at, static_cast<char*>(data) + (at - entry.begin), std::min(kPieceBytes, entry.end - at));
+    beat();
+  }
 }
 
 void SafetensorsFile::read_at(int64_t position, void* data, int64_t bytes) const {

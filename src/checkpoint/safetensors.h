@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/beat.h"
 #include "src/checkpoint/file_handle.h"
 #include "src/checkpoint/safetensors_header.h"
 
@@ -33,7 +34,7 @@ struct NamedTensor {
 // Durable on return, and an earlier file stays until then (base/file.h); the checksum is added to metadata. The bytes
 // are a function of the arguments. Throws Error(kOutput) with the path and the cause. Names must be unique (checked).
 void write_safetensors(const std::filesystem::path& path, const std::map<std::string, std::string>& metadata,
-                       std::span<const NamedTensor> tensors);
+                       std::span<const NamedTensor> tensors, const Beat& beat = no_beat);
 
 // An open file whose header has been checked: names, types, shapes, offsets. Everything throws Error(kOutput) with the
 // path and the cause. The file stays open, so a rename by another process changes nothing.
@@ -47,10 +48,10 @@ class SafetensorsFile {
   const SafetensorsEntry* find(std::string_view name) const;  // nullptr: not there
 
   bool has_checksum() const { return header_.metadata.count(std::string(kChecksumKey)) > 0; }
-  void verify_checksum() const;  // reads the whole file; a file without checksum fails
+  void verify_checksum(const Beat& beat = no_beat) const;  // reads the whole file; a file without checksum fails
 
   // The bytes of one tensor, [end - begin].
-  void read(const SafetensorsEntry& entry, void* data) const;
+  void read(const SafetensorsEntry& entry, void* data, const Beat& beat = no_beat) const;
   // The same in pieces of a megabyte: use(data, bytes), in order.
   template <typename Use>
   void read_in_pieces(const SafetensorsEntry& entry, Use&& use) const {

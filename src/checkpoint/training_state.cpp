@@ -94,7 +94,7 @@ std::vector<const Item*> weights_by_name(std::span<const Item> items) {
 
 }  // namespace
 
-void write_checkpoint(const std::filesystem::path& path, const TrainingState& state) {
+void write_checkpoint(const std::filesystem::path& path, const TrainingState& state, const Beat& beat) {
   const CheckpointHeader& header = state.header;
   std::map<std::string, std::string> metadata = {
       {"format", std::string(kFormat)},      {"format_version", std::to_string(kFormatVersion)},
@@ -102,7 +102,7 @@ void write_checkpoint(const std::filesystem::path& path, const TrainingState& st
       {"config", header.config_yaml},        {"config_hash", header.config_hash},
   };
   for (const auto& [key, value] : header.environment) metadata[std::string(kEnvironmentPrefix) + key] = value;
-  write_safetensors(path, metadata, state.tensors);
+  write_safetensors(path, metadata, state.tensors, beat);
 }
 
 CheckpointHeader read_checkpoint_header(const SafetensorsFile& file) {
@@ -126,21 +126,22 @@ CheckpointHeader read_checkpoint_header(const SafetensorsFile& file) {
   return header;
 }
 
-CheckpointHeader load_checkpoint(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
-                                 LoadWhat what) {
+CheckpointHeader load_checkpoint(const std::filesystem::path& path, std::span<const NamedTensor> tensors, LoadWhat what,
+                                 const Beat& beat) {
   const SafetensorsFile file(path);
   CheckpointHeader header = read_checkpoint_header(file);
-  file.verify_checksum();
+  file.verify_checksum(beat);
   compare_with_file(file, tensors, what);
-  for (const NamedTensor& tensor : tensors) file.read(*file.find(tensor.name), tensor.data);
+  for (const NamedTensor& tensor : tensors) file.read(*file.find(tensor.name), tensor.data, beat);
   return header;
 }
 
-std::string weights_sha256(std::span<const NamedTensor> tensors) {
+std::string weights_sha256(std::span<const NamedTensor> tensors, const Beat& beat) {
   Sha256 hash;
   for (const NamedTensor* tensor : weights_by_name(tensors)) {
     hash_description(hash, tensor->name, tensor->type, tensor->shape);
-    hash.update(tensor->data, static_cast<size_t>(tensor->bytes()));
+    in_pieces(tensor->data, static_cast<size_t>(tensor->bytes()), beat,
+              [&](const std::byte* piece, size_t bytes) { hash.update(piece, bytes); });
   }
   return hash.hex();
 }

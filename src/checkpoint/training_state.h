@@ -33,7 +33,7 @@ struct TrainingState {
 };
 
 // Durable on return; the same state gives the same bytes. Throws Error(kOutput).
-void write_checkpoint(const std::filesystem::path& path, const TrainingState& state);
+void write_checkpoint(const std::filesystem::path& path, const TrainingState& state, const Beat& beat = no_beat);
 
 // Reads the metadata of a file and checks format and version; not the checksum. Throws Error(kOutput).
 CheckpointHeader read_checkpoint_header(const SafetensorsFile& file);
@@ -42,13 +42,13 @@ enum class LoadWhat { kEverything, kWeights };  // kWeights: the file's optimize
 
 // Fills the memory of `tensors`. Before anything is overwritten, the checksum is verified and names, types and shapes
 // are compared; what is missing, extra or of another shape is listed in the Error(kOutput).
-CheckpointHeader load_checkpoint(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
-                                 LoadWhat what);
+CheckpointHeader load_checkpoint(const std::filesystem::path& path, std::span<const NamedTensor> tensors, LoadWhat what,
+                                 const Beat& beat = no_beat);
 
 // SHA-256 in 64 lower-case digits over the weights by ascending name (bytes compared), for each of them
 //   NAME ' ' DTYPE ' ' SHAPE '\n' BYTES        e.g. "fc.bias F32 [10]\n" and 40 bytes, little-endian, row-major
 // Everything that is no weight is left out. The order of `tensors` does not matter.
-std::string weights_sha256(std::span<const NamedTensor> tensors);
+std::string weights_sha256(std::span<const NamedTensor> tensors, const Beat& beat = no_beat);
 std::string weights_sha256(const SafetensorsFile& file);
 
 }  // namespace simclr

@@ -125,7 +125,7 @@ std::vector<std::string> read_class_names(const fs::path& folder) {
 
 }  // namespace
 
-PictureSet read_cifar10(const std::string& path, Split split) {
+PictureSet read_cifar10(const std::string& path, Split split, const Beat& beat) {
   const fs::path folder = find_folder(path);
   check_files(folder);
   PictureSet set{
@@ -134,7 +134,10 @@ PictureSet read_cifar10(const std::string& path, Split split) {
   const auto records = static_cast<size_t>(count_records(folder / names.front())) * names.size();
   set.pixels.reserve(records * kPixels);
   set.labels.reserve(records);
-  for (const std::string& name : names) append_file(folder / name, set);
+  for (const std::string& name : names) {
+    append_file(folder / name, set);
+    beat();
+  }
   return set;
 }
 

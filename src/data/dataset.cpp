@@ -59,26 +59,27 @@ PictureView InMemoryDataset::picture(int64_t i, std::vector<uint8_t>&) const {
   return {set_.pixels.data() + i * 3 * set_.height * set_.width, set_.height, set_.width};
 }
 
-std::string InMemoryDataset::fingerprint() const {
+std::string InMemoryDataset::fingerprint(const Beat& beat) const {
   Sha256 hash;
   const std::array<int64_t, 3> shape = {set_.count, set_.height, set_.width};
   hash.update(shape.data(), sizeof shape);
-  hash.update(set_.pixels.data(), set_.pixels.size());
-  hash.update(set_.labels.data(), set_.labels.size() * sizeof(int32_t));
+  const auto update = [&](const std::byte* piece, size_t bytes) { hash.update(piece, bytes); };
+  in_pieces(set_.pixels.data(), set_.pixels.size(), beat, update);
+  in_pieces(set_.labels.data(), set_.labels.size() * sizeof(int32_t), beat, update);
   return hash.hex();
 }
 
-std::unique_ptr<Dataset> open_dataset(const DataSettings& settings, Split split) {
+std::unique_ptr<Dataset> open_dataset(const DataSettings& settings, Split split, const Beat& beat) {
   switch (settings.format) {
     case DataFormat::kSynthetic:
-      return std::make_unique<InMemoryDataset>(draw_synthetic(settings.synthetic, split));
+      return std::make_unique<InMemoryDataset>(draw_synthetic(settings.synthetic, split, beat));
     case DataFormat::kCifar10:
-      return std::make_unique<InMemoryDataset>(read_cifar10(settings.path, split));
+      return std::make_unique<InMemoryDataset>(read_cifar10(settings.path, split, beat));
   }
   fail(ExitCode::kOther, "data format {} has no reader", static_cast<int>(settings.format));
 }
 
-ChannelStatistics channel_statistics(const Dataset& dataset) {
+ChannelStatistics channel_statistics(const Dataset& dataset, const Beat& beat) {
   if (dataset.count() == 0)
     fail(ExitCode::kData, "the training split has no pictures: mean and std cannot be computed from it");
   std::array<uint64_t, 3> sum{}, squares{};
@@ -99,6 +100,7 @@ ChannelStatistics channel_statistics(const Dataset& dataset) {
       squares[c] += plane_squares;
     }
     pixels += static_cast<uint64_t>(size);
+    beat();
   }
   ChannelStatistics result;
   for (size_t c = 0; c < 3; ++c) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/augment/picture.h"
+#include "src/base/beat.h"
 #include "src/config/settings.h"
 
 namespace simclr {
@@ -38,7 +39,7 @@ class Dataset {
   virtual PictureView picture(int64_t i, std::vector<uint8_t>& storage) const = 0;
 
   // sha256 (hexadecimal) of what the set contains, in order: equal on all ranks, kept in checkpoints.
-  virtual std::string fingerprint() const = 0;
+  virtual std::string fingerprint(const Beat& beat) const = 0;
 };
 
 class InMemoryDataset : public Dataset {
@@ -48,14 +49,14 @@ class InMemoryDataset : public Dataset {
   int32_t label(int64_t i) const override { return set_.labels[static_cast<size_t>(i)]; }
   const std::vector<std::string>& class_names() const override { return set_.class_names; }
   PictureView picture(int64_t i, std::vector<uint8_t>& storage) const override;
-  std::string fingerprint() const override;
+  std::string fingerprint(const Beat& beat) const override;
 
  private:
   PictureSet set_;
 };
 
 // The split that the settings name, checked whole. Throws Error(kData) with file, what was expected, what was found.
-std::unique_ptr<Dataset> open_dataset(const DataSettings& settings, Split split);
+std::unique_ptr<Dataset> open_dataset(const DataSettings& settings, Split split, const Beat& beat = no_beat);
 
 // Mean and standard deviation (over the pixels, divided by their number) of each channel, values in [0, 1].
 struct ChannelStatistics {
@@ -63,6 +64,6 @@ struct ChannelStatistics {
 };
 
 // Over all pictures of the set. The sums are exact integers, so no order of summation exists. Error(kData) if empty.
-ChannelStatistics channel_statistics(const Dataset& dataset);
+ChannelStatistics channel_statistics(const Dataset& dataset, const Beat& beat = no_beat);
 
 }  // namespace simclr

@@ -159,7 +159,7 @@ void finish(PhiloxStream& random, const Canvas& canvas, uint8_t* pixels) {
 
 }  // namespace
 
-PictureSet draw_synthetic(const SyntheticSettings& settings, Split split) {
+PictureSet draw_synthetic(const SyntheticSettings& settings, Split split, const Beat& beat) {
   PictureSet set;
   set.count = split == Split::kTrain ? settings.train_images : settings.test_images;
   set.height = set.width = kSide;
@@ -178,6 +178,7 @@ PictureSet draw_synthetic(const SyntheticSettings& settings, Split split) {
     draw_copies(composition, shape, canvas);
     finish(noise, canvas, set.pixels.data() + i * 3 * kPixels);
     set.labels[static_cast<size_t>(i)] = shape;
+    beat();
   }
   return set;
 }

@@ -12,6 +12,6 @@ namespace simclr {
 // Picture i of a split shows shape i mod 8 and is a function of (split, i) alone: the same for every seed, rank, thread
 // and number of pictures. (sin, atan2 and others come from the system: machines may differ in single pixel values.)
 // The order is not shuffled, the sampler does that.
-PictureSet draw_synthetic(const SyntheticSettings& settings, Split split);
+PictureSet draw_synthetic(const SyntheticSettings& settings, Split split, const Beat& beat = no_beat);
 
 }  // namespace simclr

@@ -103,7 +103,7 @@ Correct classify_block(const LabelledFeatures& bank, const LabelledFeatures& que
 
 // This rank's consecutive run of query blocks.
 Correct classify_share(const CpuExec& exec, const Collectives& collectives, const LabelledFeatures& bank,
-                       const LabelledFeatures& queries, int k, double temperature) {
+                       const LabelledFeatures& queries, int k, double temperature, const Beat& beat) {
   const int64_t blocks = (queries.features.rows + kQueryBlock - 1) / kQueryBlock;
   const int64_t share = (blocks + collectives.size() - 1) / collectives.size();
   const int64_t first_block = std::min(collectives.rank() * share, blocks);
@@ -118,6 +118,7 @@ Correct classify_share(const CpuExec& exec, const Collectives& collectives, cons
     const int64_t count = std::min(kQueryBlock, queries.features.rows - first);
     per_block[static_cast<size_t>(block)] = classify_block(bank, queries, first, count, k, temperature, classes,
                                                            scratch.as<float>().data() + thread * kScratchFloats);
+    if (thread == 0) beat();  // the calling thread
   });
   Correct sum;
   for (const Correct& correct : per_block) {
@@ -130,7 +131,7 @@ Correct classify_share(const CpuExec& exec, const Collectives& collectives, cons
 }  // namespace
 
 KnnResult evaluate_knn(const Exec& exec, Collectives& collectives, const LabelledFeatures& bank,
-                       const LabelledFeatures& queries, const KnnParams& params) {
+                       const LabelledFeatures& queries, const KnnParams& params, const Beat& beat) {
   SIMCLR_CHECK(params.k >= 1 && params.temperature > 0, "k is {}, temperature {}", params.k, params.temperature);
   SIMCLR_CHECK(bank.features.cols == queries.features.cols, "features of {} and {}", bank.features.cols,
                queries.features.cols);
@@ -142,7 +143,9 @@ KnnResult evaluate_knn(const Exec& exec, Collectives& collectives, const Labelle
   result.queries = queries.features.rows;
   result.k = static_cast<int>(std::min<int64_t>(params.k, result.bank));
   const Correct own = std::visit(
-      [&](const CpuExec& cpu) { return classify_share(cpu, collectives, bank, queries, result.k, params.temperature); },
+      [&](const CpuExec& cpu) {
+        return classify_share(cpu, collectives, bank, queries, result.k, params.temperature, beat);
+      },
       exec);
 
   // Counts as bytes: integers, so the order of the sum does not matter, for any number of ranks.

@@ -28,7 +28,7 @@ KnnEvaluation::KnnEvaluation(const Parts& parts, Context& context, Collectives& 
   images_.data = images_memory_.as<float>().data();
 }
 
-FeatureMatrix KnnEvaluation::features_of(Split& split, const std::function<void()>& beat) {
+FeatureMatrix KnnEvaluation::features_of(Split& split, const Beat& beat) {
   FeatureMatrix features = extract_features(collectives_, {.images = split.dataset.count(),
                                                            .call_images = images_.shards * images_.samples,
                                                            .feature_size = model_.representation_size(),
@@ -41,10 +41,11 @@ FeatureMatrix KnnEvaluation::features_of(Split& split, const std::function<void(
   return features;
 }
 
-KnnResult KnnEvaluation::run(const std::function<void()>& beat) {
+KnnResult KnnEvaluation::run(const Beat& beat) {
   const FeatureMatrix bank = features_of(train_, beat), queries = features_of(test_, beat);  // [N, D], [M, D]
   beat();
-  return evaluate_knn(context_.exec(), collectives_, {bank.view, train_.labels}, {queries.view, test_.labels}, params_);
+  return evaluate_knn(context_.exec(), collectives_, {bank.view, train_.labels}, {queries.view, test_.labels}, params_,
+                      beat);
 }
 
 std::string KnnEvaluation::describe(const KnnResult& result) const {

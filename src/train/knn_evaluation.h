@@ -2,7 +2,6 @@
 // Changes nothing that training will see.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,9 +18,9 @@ class KnnEvaluation {
   // pictures is the unit whose bits depend on nothing else.
   KnnEvaluation(const Parts& parts, Context& context, Collectives& collectives, Model& model);
 
-  // Collective. The same result on every rank, for every number of ranks and threads. beat is called between calls of
-  // the network, so that the watchdog sees the rank getting on.
-  KnnResult run(const std::function<void()>& beat);
+  // Collective. The same result on every rank, for every number of ranks and threads. beat: between calls of the
+  // network and blocks of the vote.
+  KnnResult run(const Beat& beat);
   std::string describe(const KnnResult& result) const;
 
  private:
@@ -30,7 +29,7 @@ class KnnEvaluation {
     EvaluationLoader loader;
     std::vector<int32_t> labels;
   };
-  FeatureMatrix features_of(Split& split, const std::function<void()>& beat);
+  FeatureMatrix features_of(Split& split, const Beat& beat);
 
   Context& context_;
   Collectives& collectives_;

@@ -17,22 +17,23 @@ ShardGeometry make_geometry(const Settings& settings, int rank, int ranks) {
 }
 
 // The hash of the training pictures; both splits are the same on all ranks.
-std::string agree_on_data(Collectives& collectives, const Dataset& train, const Dataset& test) {
-  std::string hash = train.fingerprint();
+std::string agree_on_data(Collectives& collectives, const Dataset& train, const Dataset& test, const Beat& beat) {
+  std::string hash = train.fingerprint(beat);
   require_equal(collectives, ExitCode::kData, "training data", hash, "give every host the same files");
-  require_equal(collectives, ExitCode::kData, "test data", test.fingerprint(), "give every host the same files");
+  require_equal(collectives, ExitCode::kData, "test data", test.fingerprint(beat), "give every host the same files");
   return hash;
 }
 
 }  // namespace
 
-Parts::Parts(const Settings& s, const Topology& topology, Collectives& collectives)
+Parts::Parts(const Settings& s, const Topology& topology, Collectives& collectives, const Beat& beat)
     : settings(s),
-      train_set(agree_on(collectives, [&] { return open_dataset(s.data, Split::kTrain); })),
-      test_set(agree_on(collectives, [&] { return open_dataset(s.data, Split::kTest); })),
-      data_sha256(agree_on_data(collectives, *train_set, *test_set)),
-      view(agree_on(collectives,
-                    [&] { return make_view_params(s.views, s.data.image_size, channel_statistics(*train_set)); })),
+      train_set(agree_on(collectives, [&] { return open_dataset(s.data, Split::kTrain, beat); })),
+      test_set(agree_on(collectives, [&] { return open_dataset(s.data, Split::kTest, beat); })),
+      data_sha256(agree_on_data(collectives, *train_set, *test_set, beat)),
+      view(
+          agree_on(collectives,
+                   [&] { return make_view_params(s.views, s.data.image_size, channel_statistics(*train_set, beat)); })),
       geometry(make_geometry(s, topology.rank, topology.size)),
       plan(agree_on(collectives,
                     [&] {

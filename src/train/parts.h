@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/augment/view_params.h"
+#include "src/base/beat.h"
 #include "src/comm/topology.h"
 #include "src/data/dataset.h"
 #include "src/data/sampler.h"
@@ -17,8 +18,9 @@
 namespace simclr {
 
 struct Parts {
-  // Throws AgreedError: kData for a data set that cannot be used or cannot fill one batch.
-  Parts(const Settings& settings, const Topology& topology, Collectives& collectives);
+  // Throws AgreedError: kData for a data set that cannot be used or cannot fill one batch. beat: while the data are
+  // read and looked through.
+  Parts(const Settings& settings, const Topology& topology, Collectives& collectives, const Beat& beat = no_beat);
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 

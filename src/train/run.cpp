@@ -129,8 +129,9 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
     require_equal(collectives, ExitCode::kDevice, "processor", processor_model(),
                   "the bits of a result depend on it: use hosts of one kind, or train.reduction: fastest");
   }
-  Parts parts(settings, topology, collectives);
-  run.heartbeat.beat();
+  const Beat beat = [&] { run.heartbeat.beat(); };
+  Parts parts(settings, topology, collectives, beat);
+  beat();
   if (first) {
     for (const auto& text :
          describe_start({.parts = parts, .topology = topology, .mpi_version = run.session->library_version()}))
@@ -145,8 +146,8 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
 
   handle_stop_signals();
 
-  StateIo state(CheckpointStore(folder / "checkpoints", settings.checkpoint.keep), make_header(parts, topology),
-                parts.model, *parts.optimizer, collectives);
+  StateIo state(CheckpointStore(folder / "checkpoints", settings.checkpoint.keep, beat), make_header(parts, topology),
+                parts.model, *parts.optimizer, collectives, beat);
   const int64_t first_step = state.resume(line.resume, settings);
   require_equal(collectives, ExitCode::kDevice, "the weights before the first step", state.weights_hash(),
                 "the hosts compute differently: use hosts of one kind and one build");

@@ -55,15 +55,15 @@ void warn_of_other_surroundings(const std::filesystem::path& file, const Checkpo
 }  // namespace
 
 StateIo::StateIo(CheckpointStore store, CheckpointHeader header, Model& model, const Optimizer& optimizer,
-                 Collectives& collectives)
-    : store_(std::move(store)), header_(std::move(header)), collectives_(collectives) {
+                 Collectives& collectives, Beat beat)
+    : store_(std::move(store)), header_(std::move(header)), collectives_(collectives), beat_(std::move(beat)) {
   for (const auto& p : model.store().parameters()) tensors_.push_back({p.name, TensorType::kFloat32, p.shape, p.value});
   for (const auto& b : model.store().buffers()) tensors_.push_back({b.name, TensorType::kFloat32, b.shape, b.value});
   for (const auto& t : optimizer.state()) tensors_.push_back({t.name, TensorType::kFloat32, t.shape, t.data});
 }
 
 std::string StateIo::weights_hash() const {
-  return weights_sha256(tensors_);
+  return weights_sha256(tensors_, beat_);
 }
 
 uint64_t StateIo::state_hash() const {
@@ -71,14 +71,17 @@ uint64_t StateIo::state_hash() const {
   for (const auto& t : tensors_) {
     const auto* words = static_cast<const uint32_t*>(t.data);
     for (int64_t i = 0; i < elements_of(t.shape); ++i) hash = (hash ^ words[i]) * 1099511628211ull;
+    beat_();
   }
   return hash;
 }
 
 bool StateIo::is_finite(const Exec& exec) const {
   int flag = 0;
-  for (const auto& t : tensors_)
+  for (const auto& t : tensors_) {
     flag_non_finite(exec, {static_cast<const float*>(t.data), static_cast<size_t>(elements_of(t.shape))}, &flag);
+    beat_();
+  }
   return flag == 0;
 }
 
@@ -96,7 +99,7 @@ int64_t StateIo::load_on_root(const std::string& resume, const Settings& setting
   for (const auto& warning : point.warnings) log_warning("{}", warning);
   if (!point.path) return 0;
   require_same_run(*point.path, point.header, header_, settings);
-  load_checkpoint(*point.path, tensors_, LoadWhat::kEverything);
+  load_checkpoint(*point.path, tensors_, LoadWhat::kEverything, beat_);
   for (const auto& path : store_.set_aside_after(point.header.step))
     log_warning("set aside as {}: it lies after the step that this run goes on from", path.string());
   warn_of_other_surroundings(*point.path, point.header, header_);

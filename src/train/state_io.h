@@ -15,9 +15,10 @@ namespace simclr {
 
 class StateIo {
  public:
-  // header: config and environment as every checkpoint of this run records them. Only rank 0 touches files.
+  // header: config and environment as every checkpoint of this run records them. Only rank 0 touches files. beat: while
+  // tensors are hashed and looked through, and while they are loaded; the store has its own.
   StateIo(CheckpointStore store, CheckpointHeader header, Model& model, const Optimizer& optimizer,
-          Collectives& collectives);
+          Collectives& collectives, Beat beat = no_beat);
 
   // Weights, batch-norm statistics and optimizer state, in the order of the file.
   const std::vector<NamedTensor>& tensors() const { return tensors_; }
@@ -39,6 +40,7 @@ class StateIo {
   CheckpointStore store_;
   CheckpointHeader header_;
   Collectives& collectives_;
+  Beat beat_;
   std::vector<NamedTensor> tensors_;
   std::string last_checkpoint_;
 };

@@ -32,7 +32,7 @@ class OddPictures : public Dataset {
   int64_t count() const override { return count_; }
   int32_t label(int64_t) const override { return 0; }
   const std::vector<std::string>& class_names() const override { return names_; }
-  std::string fingerprint() const override { return ""; }
+  std::string fingerprint(const Beat&) const override { return ""; }
   PictureView picture(int64_t i, std::vector<uint8_t>& storage) const override {
     if (broken_ >= 0 && (i == broken_ || i == broken_ + 1)) fail(ExitCode::kData, "picture {} cannot be read", i);
     if (delay_us_ > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay_us_));

@@ -155,5 +155,27 @@ TEST_F(CheckpointStoreTest, SetsAsideWhatComesAfterTheResumedStep) {
   EXPECT_TRUE(point.warnings.empty());
 }
 
+// Writing takes two passes (checksum, file), each in pieces of a mebibyte; reading takes one.
+TEST_F(CheckpointStoreTest, BeatsWhileItWritesReadsAndVerifies) {
+  int beats = 0;
+  const Beat beat = [&] { ++beats; };
+  const auto beats_of = [&](auto&& work) {
+    beats = 0;
+    work();
+    return beats;
+  };
+  std::vector<float> values(5 * kBeatBytes / sizeof(float) / 2);  // 2.5 MiB: three pieces
+  const std::vector<NamedTensor> tensors = {
+      {"w", TensorType::kFloat32, {static_cast<int64_t>(values.size())}, values.data()}};
+  const CheckpointStore store(folder(), 3, beat);
+  const TrainingState state{{.step = 1, .epoch = 0, .config_yaml = "", .config_hash = "", .environment = {}}, tensors};
+  const fs::path path = folder() / "step_00000001.safetensors";
+  EXPECT_EQ(beats_of([&] { store.save(state); }), 6);
+  EXPECT_EQ(beats_of([&] { store.find_latest(); }), 3);
+  EXPECT_EQ(beats_of([&] { store.resolve(path.string()); }), 3);
+  EXPECT_EQ(beats_of([&] { load_checkpoint(path, tensors, LoadWhat::kEverything, beat); }), 6);  // checksum, then read
+  EXPECT_EQ(beats_of([&] { weights_sha256(tensors, beat); }), 3);
+}
+
 }  // namespace
 }  // namespace simclr

@@ -142,5 +142,11 @@ TEST(Cifar10Small, HasThePublishedStatistics) {
   EXPECT_NEAR(testing::pixel_knn_accuracy(train, test, 20), 0.377, 0.003);
 }
 
+TEST_F(Cifar10, BeatsAfterEachFile) {
+  int beats = 0;
+  read_cifar10(root_, Split::kTrain, [&] { ++beats; });
+  EXPECT_EQ(beats, 5);
+}
+
 }  // namespace
 }  // namespace simclr

@@ -52,18 +52,18 @@ TEST(ChannelStatistics, RefusesAnEmptySet) {
 }
 
 TEST(Fingerprint, ChangesWithPixelsLabelsAndShape) {
-  const std::string original = InMemoryDataset(two_pictures()).fingerprint();
+  const std::string original = InMemoryDataset(two_pictures()).fingerprint(no_beat);
   EXPECT_EQ(original.size(), 64u);
-  EXPECT_EQ(InMemoryDataset(two_pictures()).fingerprint(), original);
+  EXPECT_EQ(InMemoryDataset(two_pictures()).fingerprint(no_beat), original);
   PictureSet changed = two_pictures();
   changed.pixels[7] = 254;
-  EXPECT_NE(InMemoryDataset(changed).fingerprint(), original);
+  EXPECT_NE(InMemoryDataset(changed).fingerprint(no_beat), original);
   changed = two_pictures();
   changed.labels[0] = 1;
-  EXPECT_NE(InMemoryDataset(changed).fingerprint(), original);
+  EXPECT_NE(InMemoryDataset(changed).fingerprint(no_beat), original);
   changed = two_pictures();
   std::swap(changed.height, changed.width);
-  EXPECT_NE(InMemoryDataset(changed).fingerprint(), original);
+  EXPECT_NE(InMemoryDataset(changed).fingerprint(no_beat), original);
 }
 
 TEST(InMemoryDataset, ChecksWhatItIsGiven) {
@@ -81,6 +81,21 @@ TEST(OpenDataset, OpensTheEmbeddedSetByDefault) {
   const auto dataset = open_dataset(settings, Split::kTest);
   EXPECT_EQ(dataset->count(), 8);
   EXPECT_EQ(dataset->class_names().front(), "disc");
+}
+
+TEST(Beats, AsThePicturesAreDrawnHashedAndLookedThrough) {
+  int beats = 0;
+  const Beat beat = [&] { ++beats; };
+  DataSettings settings;
+  settings.synthetic = {.train_images = 500, .test_images = 7};
+  const auto dataset = open_dataset(settings, Split::kTrain, beat);
+  EXPECT_EQ(beats, 500);
+  beats = 0;
+  dataset->fingerprint(beat);
+  EXPECT_EQ(beats, 3) << "500 pictures of 3 KiB: two pieces; labels: one";
+  beats = 0;
+  channel_statistics(*dataset, beat);
+  EXPECT_EQ(beats, 500);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <thread>
 
 #include "kernels/common/error.h"
 #include "kernels/common/philox.h"
@@ -192,6 +193,23 @@ TEST(Knn, RanksAndThreadsChangeNothing) {
       EXPECT_EQ(result.top1_correct, one.top1_correct) << ranks << " ranks, " << threads << " threads";
       EXPECT_EQ(result.top5_correct, one.top5_correct) << ranks << " ranks, " << threads << " threads";
     }
+  }
+}
+
+TEST(Knn, BeatsOnTheCallingThreadAfterBlocksOfQueries) {
+  const Set bank = random_set(50, 8, 3, 1), queries = random_set(200, 8, 3, 2);  // four blocks of 64
+  for (int threads : {1, 2}) {
+    run_ranks(1, [&](Collectives& collectives) {
+      const auto caller = std::this_thread::get_id();
+      int beats = 0;
+      evaluate_knn(CpuExec{.threads = threads}, collectives, bank.view(), queries.view(), {.k = 3, .temperature = 0.1},
+                   [&] {
+                     EXPECT_EQ(std::this_thread::get_id(), caller);
+                     ++beats;
+                   });
+      EXPECT_LE(beats, 4);
+      EXPECT_TRUE(threads > 1 || beats == 4) << beats;
+    });
   }
 }
 

@@ -68,6 +68,12 @@ with Folder() as folder:
               len(os.listdir(place / "checkpoints")) == len(result.checkpoints), "whole checkpoints and nothing else", result)
         check(gone(place), "no process is left", result)
 
+    # Long work before the first step is no stall: drawing and hashing the pictures takes some seconds.
+    patient = dict(SMALL, **{"data.synthetic.train_images": 60000, "train.max_steps": 2, "evaluate.knn.every_epochs": 0,
+                             "train.timeout_s": 2})
+    result = run(0, patient, folder / "patient")
+    check(result.code == 0, f"more work than train.timeout_s at the start ({result.seconds:.1f} s) ends with 0", result)
+
     # A loss that is not finite: the step named, weights and checkpoint untouched, 5 on all ranks.
     place = folder / "diverged"
     wild = dict(SMALL, **{"run.threads": 1, "optimizer.base_lr": 1e30, "optimizer.momentum": 0, "checkpoint.every_steps": 1})

@@ -10,6 +10,7 @@
 #include "src/train/parts.h"
 #include "tests/checkpoint/test_files.h"
 #include "tests/harness/thread_collectives.h"
+#include "tests/train/small_run.h"
 
 namespace simclr {
 namespace {
@@ -17,25 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int kRanks = 2;
-constexpr int64_t kSteps = 10;
-
-Settings small_settings() {
-  Settings s;
-  s.run.threads = 1;
-  s.data.image_size = 8;
-  s.data.workers = 0;
-  s.data.synthetic = {.train_images = 40, .test_images = 8};
-  s.model.encoder.depth = 10;
-  s.model.encoder.width = 8;
-  s.model.projector.hidden = 8;
-  s.model.projector.output = 8;
-  s.train.global_batch = 8;
-  s.train.shards = 2;
-  s.train.max_steps = kSteps;
-  s.checkpoint.every_epochs = 0;
-  s.evaluate.knn.every_epochs = 0;
-  return s;
-}
+constexpr int64_t kSteps = kSmallSteps;
 
 struct End {
   std::optional<ExitCode> code;  // none: no AgreedError
