@@ -22,6 +22,27 @@ constexpr unsigned kLastActLimitSeconds = 5;
 void leave_now(int) {
   ::_exit(kExit);
 }
+void limit_last_act() {
+  ::signal(SIGALRM, leave_now);
+  sigset_t alarm_only;
+  sigemptyset(&alarm_only);
+  sigaddset(&alarm_only, SIGALRM);
+  ::pthread_sigmask(SIG_UNBLOCK, &alarm_only, nullptr);
+  ::alarm(kLastActLimitSeconds);
+}
+
+// A thread that gets no signals: they are for the main thread, whose blocking system calls they shall interrupt.
+template <typename Work>
+std::thread start_thread(Work work) {
+  sigset_t all, old;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, &old);
+  std::thread thread(work);
+  ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  return thread;
+}
+
+constexpr double kSecondsForTheCulprit = 2;
 
 }  // namespace
 
@@ -30,12 +51,7 @@ Watchdog::Watchdog(const Heartbeat& heartbeat, std::unique_ptr<HeartbeatBoard> b
   SIMCLR_CHECK(options_.timeout_s > 0, "a watchdog with a time limit of {} s", options_.timeout_s);
   SIMCLR_CHECK(static_cast<int>(options_.hosts.size()) == board_->size(), "{} hosts for {} ranks",
                options_.hosts.size(), board_->size());
-  // Signals are for the main thread: a blocking system call there shall be interrupted, not one here.
-  sigset_t all, old;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, &old);
-  thread_ = std::thread([this] { run(); });
-  ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  thread_ = start_thread([this] { run(); });
 }
 
 Watchdog::~Watchdog() {
@@ -104,12 +120,7 @@ void Watchdog::run() {
 }
 
 void Watchdog::end_job(const std::string& reason, int64_t step, bool write_status) {
-  ::signal(SIGALRM, leave_now);
-  sigset_t alarm_only;
-  sigemptyset(&alarm_only);
-  sigaddset(&alarm_only, SIGALRM);
-  ::pthread_sigmask(SIG_UNBLOCK, &alarm_only, nullptr);
-  ::alarm(kLastActLimitSeconds);
+  limit_last_act();
   if (!board_->claim_report()) {
     // Another rank is at its last words; who exits first makes the launcher end all, also that one.
     ::sleep(2);
@@ -128,6 +139,39 @@ void Watchdog::end_job(const std::string& reason, int64_t step, bool write_statu
     }
     if (!try_write_status_file(options_.run_folder, status)) log_last_words("status.json could not be written");
   }
+  ::_exit(kExit);
+}
+
+StartDeadline::StartDeadline(const Heartbeat& heartbeat, Options options)
+    : heartbeat_(heartbeat), options_(std::move(options)) {
+  SIMCLR_CHECK(options_.limit_s > 0, "a start with a time limit of {} s", options_.limit_s);
+  thread_ = start_thread([this] { run(); });
+}
+
+StartDeadline::~StartDeadline() {
+  {
+    std::lock_guard lock(mutex_);
+    over_ = true;
+    wake_.notify_all();
+  }
+  thread_.join();
+}
+
+bool StartDeadline::over_within(double seconds) {
+  std::unique_lock lock(mutex_);
+  return wake_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return over_; });
+}
+
+void StartDeadline::run() {
+  if (over_within(options_.limit_s)) return;
+  const bool waiting = heartbeat_.read().waiting;
+  if (waiting && over_within(kSecondsForTheCulprit)) return;
+  limit_last_act();
+  log_last_words(fmt::format(
+      "rank {} ({}) is not done starting after {:g} s: {}, then start again", options_.rank, options_.host,
+      options_.limit_s,
+      waiting ? "it waits for the other ranks; look at the network and for a host that is stopped or overloaded"
+              : "it is at work itself, not waiting for others; look for a slow disk or an overloaded host there"));
   ::_exit(kExit);
 }
 

@@ -1,6 +1,7 @@
 // The thread that ends the job when a rank is dead or stalled: a blocked collective cannot say who is missing. It
 // makes no MPI call. On a verdict the first rank that sees it writes one line (stderr and train.log) and status.json;
 // all ranks leave with _exit(4), and the launcher removes what cannot leave by itself.
+// Before there is a place where ranks can see each other, StartDeadline: no names, but no hang without end either.
 #pragma once
 
 #include <atomic>
@@ -53,6 +54,35 @@ class Watchdog {
   std::condition_variable wake_;
   std::string checkpoint_;
   bool stopping_ = false, leaving_ = false;
+  std::thread thread_;
+};
+
+// The same for the start, where nobody can be watched yet: when this object still lives after limit_s, its thread
+// writes one line that says whether this rank waits for others or is at work itself, and leaves with _exit(4). Makes no
+// MPI call. A rank that waits leaves two seconds later, so that one that is at work itself comes first to say so.
+class StartDeadline {
+ public:
+  struct Options {
+    double limit_s = 600;
+    int rank = 0;
+    std::string host;
+  };
+
+  // Starts the thread. The heartbeat outlives this.
+  StartDeadline(const Heartbeat& heartbeat, Options options);
+  ~StartDeadline();  // the start is over
+  StartDeadline(const StartDeadline&) = delete;
+  StartDeadline& operator=(const StartDeadline&) = delete;
+
+ private:
+  void run();
+  bool over_within(double seconds);
+
+  const Heartbeat& heartbeat_;
+  const Options options_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool over_ = false;
   std::thread thread_;
 };
 

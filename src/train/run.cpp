@@ -31,15 +31,16 @@ std::string broadcast_text(Collectives& collectives, std::string text) {
 }
 
 // Until the settings are known: a rank that hangs while it starts is named, too. Shared memory only, since there is no
-// run folder yet: ranks on several hosts are watched from open_run_folder() on.
+// run folder yet: ranks on several hosts are watched from open_run_folder() on, and have StartDeadline until then.
 void watch_the_start(const Topology& topology, RunHandles& run) {
   if (topology.nodes > 1) return;
   try {
     run.watchdog = std::make_unique<Watchdog>(
         run.heartbeat, make_shared_memory_board(*run.collectives),
         Watchdog::Options{.timeout_s = TrainSettings{}.timeout_s, .run_folder = "", .hosts = topology.hosts});
+    run.start_deadline.reset();
   } catch (const AgreedError& e) {
-    if (topology.rank == 0) log_warning("{}; nobody watches the ranks until the run folder is open", e.what());
+    if (topology.rank == 0) log_warning("{}; the ranks cannot watch each other until the run folder is open", e.what());
   }
 }
 
@@ -111,6 +112,9 @@ WayOut RunHandles::way() const {
 }
 
 ExitCode train(const CommandLine& line, RunHandles& run) {
+  run.start_deadline = std::make_unique<StartDeadline>(
+      run.heartbeat,
+      StartDeadline::Options{.limit_s = TrainSettings{}.timeout_s, .rank = run.session->rank(), .host = host_name()});
   const Topology topology = discover_topology(*run.collectives);
   watch_the_start(topology, run);
   const Settings settings = agree_on_settings(line, run);
@@ -123,6 +127,7 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
     return leave_in_order(run.way(), ExitCode::kDone);
   }
   const std::filesystem::path folder = line.dry_run ? "" : open_run_folder(line, settings, topology, run);
+  run.start_deadline.reset();
   if (const auto warning = binding_warning(topology, settings.run.threads); warning && first)
     log_warning("{}", *warning);
   if (settings.train.reduction == Reduction::kOrdered) {

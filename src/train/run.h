@@ -12,6 +12,7 @@ struct RunHandles {
   MpiSession* session = nullptr;
   Heartbeat heartbeat;
   std::unique_ptr<Collectives> collectives;
+  std::unique_ptr<StartDeadline> start_deadline;  // until the ranks can watch each other
   std::unique_ptr<Watchdog> watchdog;
   WayOut way() const;
 

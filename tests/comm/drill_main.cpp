@@ -71,6 +71,13 @@ ExitCode Job::run() {
   way.session = session.get();
   start_log({.rank = session->rank(), .ranks = session->size(), .host = host_name()});
   handle_stop_signals();
+  // As between several hosts: nobody can be watched before the run folder is known.
+  auto deadline = std::make_unique<StartDeadline>(
+      heartbeat, StartDeadline::Options{.limit_s = timeout_s, .rank = session->rank(), .host = host_name()});
+  if (session->rank() == session->size() - 1) {
+    if (mishap == "start_sleep") sleep_s(1000);
+    if (mishap == "start_stop") ::raise(SIGSTOP);
+  }
   collectives = make_collectives(*session, Reduction::kOrdered, &heartbeat);
   way.collectives = collectives.get();
   const Topology topology = discover_topology(*collectives);
@@ -89,6 +96,7 @@ ExitCode Job::run() {
       heartbeat, make_heartbeat_board(*collectives, through_files ? 2 : 1, run_folder),
       Watchdog::Options{.timeout_s = timeout_s, .run_folder = run_folder, .hosts = topology.hosts});
   way.watchdog = watchdog.get();
+  deadline.reset();
   watchdog->set_checkpoint("checkpoints/step_00000003.safetensors");
   log_info("started {} ranks", topology.size);
 

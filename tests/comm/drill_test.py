@@ -21,6 +21,8 @@ DRILLS = {
     "sleep": ("sleep", 4, None, 4, 12, "rank 3 ({host}) has made no progress", "failed"),
     "sleep_files": ("sleep", 2, "files", 4, 12, "rank 1 ({host}) has made no progress", "failed"),
     "lost_message": ("lost_message", 2, None, 4, 12, "all ranks have waited for each other", "failed"),
+    "start_sleep": ("start_sleep", 2, None, 4, 12, "rank 1 ({host}) is not done starting after 3 s: it is at work itself", "-"),
+    "start_stop": ("start_stop", 2, None, 4, 15, "rank 0 ({host}) is not done starting after 3 s: it waits for the other ranks", "-"),
     "kill": ("kill", 2, None, 137, 12, None, "-"),
     "exit": ("exit", 2, None, 9, 12, None, "-"),
     "throw": ("throw", 2, None, 3, 12, "rank 1 ({host}): picture 7 is broken", "failed"),
