@@ -1,0 +1,82 @@
+// ThreadSanitizer's fibers for CUDA threads.
+#include "tests/emulator/races.h"
+
+#ifdef EMULATOR_THREAD_SANITIZER
+
+#include <cstddef>
+#include <vector>
+
+#include "tests/emulator/settings.h"
+
+extern "C" {
+// <sanitizer/tsan_interface.h> of g++ 12 lacks the ones of fibers.
+void* __tsan_get_current_fiber();
+void* __tsan_create_fiber(unsigned flags);
+void __tsan_switch_to_fiber(void* fiber, unsigned flags);
+void __tsan_acquire(void* p);
+void __tsan_release(void* p);
+}
+
+namespace simclr::emulator::races {
+
+namespace {
+constexpr unsigned kNoOrder = 1;  // a change of fibers orders nothing
+
+// Two fibers for each thread of a block, used in turn: threads of a block are strangers to those of the block before.
+auto& fibers = *new std::vector<void*>;
+void* cpu_fiber = nullptr;
+size_t block_threads = 0;
+bool odd_block = false;
+char thread_begins[8];
+char thread_ends[8];
+}  // namespace
+
+void begin_kernel(int threads) {
+  cpu_fiber = __tsan_get_current_fiber();
+  block_threads = static_cast<size_t>(threads);
+  while (fibers.size() < 2 * block_threads) fibers.push_back(__tsan_create_fiber(0));
+  __tsan_release(thread_begins);
+}
+
+void end_kernel() {
+  __tsan_acquire(thread_ends);
+}
+
+void begin_block() {
+  odd_block = !odd_block;
+  if (settings().race_blocks) return;
+  __tsan_acquire(thread_ends);
+  __tsan_release(thread_begins);
+}
+
+void enter(int thread) {
+  __tsan_switch_to_fiber(fibers[static_cast<size_t>(thread) + (odd_block ? block_threads : 0)], kNoOrder);
+}
+
+void leave() {
+  __tsan_switch_to_fiber(cpu_fiber, kNoOrder);
+}
+
+void begin_thread() {
+  __tsan_acquire(thread_begins);
+}
+
+void end_thread() {
+  __tsan_release(thread_ends);
+}
+
+void release(void* p) {
+  __tsan_release(p);
+}
+
+void acquire(void* p) {
+  __tsan_acquire(p);
+}
+
+void abandon() {
+  fibers.clear();
+}
+
+}  // namespace simclr::emulator::races
+
+#endif
