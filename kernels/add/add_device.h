@@ -7,4 +7,6 @@ namespace simclr::add {
 
 void add_to(const CpuExec&, int64_t elements, const float* part, float* total);
 
+void add_to(const CudaExec&, int64_t elements, const float* part, float* total);
+
 }  // namespace simclr::add

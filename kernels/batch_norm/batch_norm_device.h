@@ -20,4 +20,19 @@ void update_running(const CpuExec&, BatchNormStatistics, int64_t channels, int g
 void use_running(const CpuExec&, const float* running_mean, const float* running_var, int64_t channels, double eps,
                  BatchNormStatistics);
 
+void sums(const CudaExec&, ConstActivation x, int groups, double* sums);
+void statistics(const CudaExec&, const double* sums, int64_t padded, int groups, int64_t count, double eps,
+                BatchNormStatistics);
+void apply(const CudaExec&, ConstActivation x, BatchNormStatistics, const BatchNormApply& how, float* y);
+void backward_sums(const CudaExec&, ConstActivation grad_y, ConstActivation x, BatchNormStatistics,
+                   const BatchNormBackward& how, float* masked, double* sums);
+void parameter_gradients(const CudaExec&, const double* sums, int64_t channels, int groups, BatchNormStatistics,
+                         float* grad_gamma, float* grad_beta);
+void backward_apply(const CudaExec&, ConstActivation grad_y, ConstActivation x, BatchNormStatistics,
+                    const BatchNormBackward& how, const double* sums, int64_t count, float* grad_x);
+void update_running(const CudaExec&, BatchNormStatistics, int64_t channels, int groups, int64_t count, double momentum,
+                    const int* skip, float* running_mean, float* running_var);
+void use_running(const CudaExec&, const float* running_mean, const float* running_var, int64_t channels, double eps,
+                 BatchNormStatistics);
+
 }  // namespace simclr::batch_norm

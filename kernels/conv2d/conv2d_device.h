@@ -12,4 +12,11 @@ void backward_data(const CpuExec& exec, const Conv2dPlan& plan, const float* gra
 void backward_weights(const CpuExec& exec, const Conv2dPlan& plan, const float* x, const float* grad_y,
                       float* grad_weight);
 
+std::unique_ptr<Conv2dPlan> make_plan(const CudaExec& exec, const Conv2dParams& params);
+void forward(const CudaExec& exec, const Conv2dPlan& plan, const float* x, const float* weight, float* y);
+void backward_data(const CudaExec& exec, const Conv2dPlan& plan, const float* grad_y, const float* weight,
+                   float* grad_x);
+void backward_weights(const CudaExec& exec, const Conv2dPlan& plan, const float* x, const float* grad_y,
+                      float* grad_weight);
+
 }  // namespace simclr::conv2d

@@ -92,6 +92,11 @@ void infonce_forward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNc
                      const InfoNceSaved& saved, std::span<double> shard_loss);
 void infonce_backward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
                       const InfoNceSaved& saved, const Matrix& grad_anchors, const Matrix& grad_keys);
+
+void infonce_forward(const CudaExec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
+                     const InfoNceSaved& saved, std::span<double> shard_loss);
+void infonce_backward(const CudaExec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
+                      const InfoNceSaved& saved, const Matrix& grad_anchors, const Matrix& grad_keys);
 }  // namespace detail
 
 }  // namespace simclr

@@ -20,6 +20,10 @@ namespace detail {
 void shards_to_global_order(const CpuExec& exec, const ConstMatrix& by_shard, int64_t shards, const Matrix& global);
 void global_to_shard_order(const CpuExec& exec, const ConstMatrix& global, int64_t shards, const Matrix& by_shard);
 void add_rows(const CpuExec& exec, const ConstMatrix& other, const Matrix& sum);
+
+void shards_to_global_order(const CudaExec& exec, const ConstMatrix& by_shard, int64_t shards, const Matrix& global);
+void global_to_shard_order(const CudaExec& exec, const ConstMatrix& global, int64_t shards, const Matrix& by_shard);
+void add_rows(const CudaExec& exec, const ConstMatrix& other, const Matrix& sum);
 }  // namespace detail
 
 }  // namespace simclr

@@ -29,6 +29,10 @@ namespace detail {
 void l2_normalize_forward(const CpuExec& exec, const ConstMatrix& z, const Matrix& e, std::span<double> norms);
 void l2_normalize_backward(const CpuExec& exec, const ConstMatrix& e, std::span<const double> norms,
                            const ConstMatrix& grad_e, const Matrix& grad_z);
+
+void l2_normalize_forward(const CudaExec& exec, const ConstMatrix& z, const Matrix& e, std::span<double> norms);
+void l2_normalize_backward(const CudaExec& exec, const ConstMatrix& e, std::span<const double> norms,
+                           const ConstMatrix& grad_e, const Matrix& grad_z);
 }  // namespace detail
 
 }  // namespace simclr

@@ -10,4 +10,9 @@ void backward_data(const CpuExec&, int64_t shards, ConstMatrix grad_y, const flo
 void backward_weights(const CpuExec&, int64_t shards, ConstMatrix x, ConstMatrix grad_y, float* grad_weight,
                       float* grad_bias);
 
+void forward(const CudaExec&, int64_t shards, ConstMatrix x, const float* weight, const float* bias, Matrix y);
+void backward_data(const CudaExec&, int64_t shards, ConstMatrix grad_y, const float* weight, Matrix grad_x);
+void backward_weights(const CudaExec&, int64_t shards, ConstMatrix x, ConstMatrix grad_y, float* grad_weight,
+                      float* grad_bias);
+
 }  // namespace simclr::linear

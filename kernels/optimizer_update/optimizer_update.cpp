@@ -4,18 +4,23 @@
 
 namespace simclr {
 
-void sgd_update(const Exec& exec, std::span<const ParameterRun> runs, const SgdUpdate& how, const int* skip) {
-  for (const auto& r : runs) SIMCLR_CHECK(r.weight && r.grad && r.first, "SGD needs weight, gradient and momentum");
-  std::visit([&](const auto& device) { optimizer_update::sgd(device, runs, how, skip); }, exec);
+void sgd_update(const Exec& exec, const ParameterTable& table, const SgdUpdate& how, const int* skip) {
+  for (const auto& r : table.runs)
+    SIMCLR_CHECK(r.weight && r.grad && r.first, "SGD needs weight, gradient and momentum");
+  std::visit([&](const auto& device) { optimizer_update::sgd(device, table, how, skip); }, exec);
 }
 
-void adamw_update(const Exec& exec, std::span<const ParameterRun> runs, const AdamWUpdate& how, const int* skip) {
-  for (const auto& r : runs) SIMCLR_CHECK(r.weight && r.grad && r.first && r.second, "AdamW needs both moments");
+void adamw_update(const Exec& exec, const ParameterTable& table, const AdamWUpdate& how, const int* skip) {
+  for (const auto& r : table.runs) SIMCLR_CHECK(r.weight && r.grad && r.first && r.second, "AdamW needs both moments");
   SIMCLR_CHECK(how.t >= 1, "AdamW counts steps from 1, got {}", how.t);
-  std::visit([&](const auto& device) { optimizer_update::adamw(device, runs, how, skip); }, exec);
+  std::visit([&](const auto& device) { optimizer_update::adamw(device, table, how, skip); }, exec);
 }
 
 void flag_non_finite(const Exec& exec, std::span<const float> values, int* flag) {
+  std::visit([&](const auto& device) { optimizer_update::flag_non_finite(device, values, flag); }, exec);
+}
+
+void flag_non_finite(const Exec& exec, std::span<const double> values, int* flag) {
   std::visit([&](const auto& device) { optimizer_update::flag_non_finite(device, values, flag); }, exec);
 }
 

@@ -6,12 +6,13 @@
 //   m = beta1*m + (1-beta1)*grad;   v = beta2*v + (1-beta2)*grad*grad
 //   w = (1 - lr*weight_decay)*w - lr*(m*c1) / (sqrt(v*c2) + eps),   c1 = 1/(1 - beta1^t), c2 = 1/(1 - beta2^t),
 //   t = 1 for the first step; c1 and c2 are computed in double and rounded to float once
-// Each does nothing when *skip is not 0: a non-finite step never reaches weights or moments.
-// All arrays have the length of their run; no overlap. Synchronous on the CPU.
+// Each does nothing when *skip is not 0: a non-finite step never reaches weights or moments. skip and flag are in the
+// memory of the device. All arrays have the length of their run; no overlap. Synchronous on the CPU.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "kernels/common/exec.h"
 
@@ -27,19 +28,32 @@ struct ParameterRun {
   bool decay = true;
 };
 
+// The parameters of one update, and the same table in the memory of the device, so that a GPU takes them all in one
+// launch; on the CPU both are the same memory.
+struct ParameterTable {
+  std::span<const ParameterRun> runs;
+  const ParameterRun* on_device = nullptr;
+
+  ParameterTable(std::span<const ParameterRun> host, const ParameterRun* device) : runs(host), on_device(device) {}
+  template <typename Runs>  // implicit, for the CPU: anything that is a span of runs
+  ParameterTable(const Runs& host) requires std::is_convertible_v<const Runs&, std::span<const ParameterRun>>
+      : runs(host), on_device(runs.data()) {}
+};
+
 struct SgdUpdate {
   float lr = 0, momentum = 0, weight_decay = 0;
   bool nesterov = false;
 };
-void sgd_update(const Exec& exec, std::span<const ParameterRun> runs, const SgdUpdate& how, const int* skip);
+void sgd_update(const Exec& exec, const ParameterTable& table, const SgdUpdate& how, const int* skip);
 
 struct AdamWUpdate {
   float lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
   int64_t t = 1;
 };
-void adamw_update(const Exec& exec, std::span<const ParameterRun> runs, const AdamWUpdate& how, const int* skip);
+void adamw_update(const Exec& exec, const ParameterTable& table, const AdamWUpdate& how, const int* skip);
 
 // Sets *flag to 1 when any of the values is infinite or NaN; never clears it.
 void flag_non_finite(const Exec& exec, std::span<const float> values, int* flag);
+void flag_non_finite(const Exec& exec, std::span<const double> values, int* flag);
 
 }  // namespace simclr

@@ -54,18 +54,18 @@ void for_each_chunk(const CpuExec& exec, int64_t elements, F&& f) {
 
 }  // namespace
 
-void sgd(const CpuExec& exec, std::span<const ParameterRun> runs, const SgdUpdate& how, const int* skip) {
+void sgd(const CpuExec& exec, const ParameterTable& table, const SgdUpdate& how, const int* skip) {
   if (*skip != 0) return;
-  for (const auto& r : runs)
+  for (const auto& r : table.runs)
     for_each_chunk(exec, r.elements, [&](int64_t begin, int64_t end) { sgd_range(r, how, begin, end); });
 }
 
-void adamw(const CpuExec& exec, std::span<const ParameterRun> runs, const AdamWUpdate& how, const int* skip) {
+void adamw(const CpuExec& exec, const ParameterTable& table, const AdamWUpdate& how, const int* skip) {
   if (*skip != 0) return;
   const auto t = static_cast<double>(how.t);
   const auto correct1 = static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(how.beta1), t)));
   const auto correct2 = static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(how.beta2), t)));
-  for (const auto& r : runs)
+  for (const auto& r : table.runs)
     for_each_chunk(exec, r.elements,
                    [&](int64_t begin, int64_t end) { adamw_range(r, how, correct1, correct2, begin, end); });
 }
@@ -76,6 +76,11 @@ void flag_non_finite(const CpuExec& exec, std::span<const float> values, int* fl
     if (!all_finite(values.data() + begin, end - begin)) bad = true;
   });
   if (bad) *flag = 1;
+}
+
+void flag_non_finite(const CpuExec&, std::span<const double> values, int* flag) {
+  for (const double x : values)
+    if (!std::isfinite(x)) *flag = 1;
 }
 
 }  // namespace simclr::optimizer_update

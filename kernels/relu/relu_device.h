@@ -8,4 +8,7 @@ namespace simclr::relu {
 void forward(const CpuExec&, int64_t elements, const float* x, float* y);
 void backward(const CpuExec&, int64_t elements, const float* grad_y, const float* y, float* grad_x);
 
+void forward(const CudaExec&, int64_t elements, const float* x, float* y);
+void backward(const CudaExec&, int64_t elements, const float* grad_y, const float* y, float* grad_x);
+
 }  // namespace simclr::relu

@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "kernels/common/data_type.h"
+
 namespace simclr {
 
 enum class DeviceChoice { kAuto, kCpu, kCuda };
-enum class Precision { kFp32, kTf32, kBf16 };
 enum class DataFormat { kSynthetic, kCifar10 };
 enum class Stem { kCifar, kImagenet };
 enum class BatchNormViews { kJoint, kSeparate };

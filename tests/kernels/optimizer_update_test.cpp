@@ -208,7 +208,7 @@ TEST(FlagNonFinite, TakesEveryNumberAsFiniteAndNeverClears) {
   int flag = 0;
   flag_non_finite(kExec, values, &flag);
   EXPECT_EQ(flag, 0);
-  flag_non_finite(kExec, {}, &flag);
+  flag_non_finite(kExec, std::span<const float>{}, &flag);
   EXPECT_EQ(flag, 0);
   flag = 1;
   flag_non_finite(kExec, values, &flag);

@@ -1,0 +1,25 @@
+// Where a CPU op runs: a thread count and scratch memory. Use through exec.h.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/common/error.h"
+
+namespace simclr {
+
+// Memory is owned by device/Context. Synchronous: a CPU op has finished when it returns.
+struct CpuExec {
+  int threads = 1;
+  // One per op call, shared by all threads; 256-byte aligned; content is lost when the op returns.
+  std::byte* workspace = nullptr;
+  size_t workspace_bytes = 0;
+  // One per thread: thread t has [t * thread_scratch_bytes, (t+1) * thread_scratch_bytes); 256-byte aligned.
+  std::byte* thread_scratch = nullptr;
+  size_t thread_scratch_bytes = 0;
+
+  std::byte* scratch_of(int thread) const {
+    return thread_scratch + static_cast<size_t>(thread) * thread_scratch_bytes;
+  }
+};
+
+}  // namespace simclr

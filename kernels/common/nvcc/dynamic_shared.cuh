@@ -1,0 +1,12 @@
+// Dynamic shared memory of a block as elements of T. tests/emulator/include has this file for the emulator.
+#pragma once
+
+namespace simclr {
+
+template <typename T>
+__device__ T* dyn_shared() {
+  extern __shared__ __align__(16) unsigned char simclr_dynamic_shared[];
+  return reinterpret_cast<T*>(simclr_dynamic_shared);
+}
+
+}  // namespace simclr

@@ -1,0 +1,26 @@
+# cuDNN 9 by header and library: target CUDNN::cudnn, CUDNN_VERSION. Takes the toolkit's, Debian-style and pip-wheel
+# layouts; -DNVIDIA_WHEELS=…/site-packages/nvidia or CUDNN_ROOT come first.
+include(FindPackageHandleStandardArgs)
+set(_hints)
+if(NVIDIA_WHEELS)
+  set(_hints ${NVIDIA_WHEELS}/cudnn)
+endif()
+list(APPEND _hints ${CUDNN_ROOT} $ENV{CUDNN_ROOT} ${CUDAToolkit_LIBRARY_ROOT} ${CUDAToolkit_LIBRARY_DIR}/..)
+find_path(CUDNN_INCLUDE_DIR cudnn_version.h HINTS ${_hints} ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
+# NAMES_PER_DIR: a wheel has libcudnn.so.9 only, and must not lose to another folder's libcudnn.so.
+find_library(CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 NAMES_PER_DIR HINTS ${_hints} PATH_SUFFIXES lib lib64)
+if(CUDNN_INCLUDE_DIR)
+  file(STRINGS ${CUDNN_INCLUDE_DIR}/cudnn_version.h _lines REGEX "^#define CUDNN_(MAJOR|MINOR|PATCHLEVEL) ")
+  foreach(_part MAJOR MINOR PATCHLEVEL)
+    string(REGEX MATCH "CUDNN_${_part} ([0-9]+)" _ "${_lines}")
+    set(_${_part} ${CMAKE_MATCH_1})
+  endforeach()
+  set(CUDNN_VERSION ${_MAJOR}.${_MINOR}.${_PATCHLEVEL})
+endif()
+find_package_handle_standard_args(CUDNN REQUIRED_VARS CUDNN_LIBRARY CUDNN_INCLUDE_DIR VERSION_VAR CUDNN_VERSION)
+if(CUDNN_FOUND AND NOT TARGET CUDNN::cudnn)
+  add_library(CUDNN::cudnn UNKNOWN IMPORTED)
+  set_target_properties(CUDNN::cudnn PROPERTIES
+    IMPORTED_LOCATION "${CUDNN_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${CUDNN_INCLUDE_DIR}")
+endif()
+mark_as_advanced(CUDNN_INCLUDE_DIR CUDNN_LIBRARY)
