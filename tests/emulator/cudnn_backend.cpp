@@ -32,8 +32,8 @@ std::string format_text(const char* format, std::va_list arguments) {
   return text;
 }
 
-bool is_enumeration(const AttributeRule& rule) {
-  return rule.least == 0 && rule.most == 0;  // made by the library, read only
+bool is_read_only(const AttributeRule& rule) {
+  return rule.most == 0;  // the library makes it
 }
 
 }  // namespace
@@ -61,7 +61,9 @@ std::shared_ptr<Object> find_object(cudnnBackendDescriptor_t handle) {
   return live_slots().count(slot) ? slot->object : nullptr;
 }
 
-static cudnnStatus_t finalize(Object& object) {
+namespace {
+
+cudnnStatus_t finalize(Object& object) {
   switch (object.type) {
     case CUDNN_BACKEND_TENSOR_DESCRIPTOR:
       return finalize_tensor(object);
@@ -89,7 +91,7 @@ static cudnnStatus_t finalize(Object& object) {
 }
 
 // Copies plain values out, or objects into the handles that the caller has made for them.
-static cudnnStatus_t copy_out(const Attribute& attribute, int64_t room, void* out) {
+cudnnStatus_t copy_out(const Attribute& attribute, int64_t room, void* out) {
   const auto wanted = static_cast<size_t>(std::min(room, attribute.count));
   if (attribute.type != CUDNN_TYPE_BACKEND_DESCRIPTOR) {
     std::memcpy(out, attribute.bytes.data(), wanted * size_of_value(attribute.type));
@@ -109,6 +111,7 @@ static cudnnStatus_t copy_out(const Attribute& attribute, int64_t room, void* ou
   return CUDNN_STATUS_SUCCESS;
 }
 
+}  // namespace
 }  // namespace simclr::emulator::cudnn
 
 using namespace simclr::emulator::cudnn;  // NOLINT: the entry points below stand outside of every namespace
@@ -145,7 +148,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudn
   if (object->finalized)
     return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendSetAttribute: attribute %d of a finalised descriptor", name);
   const AttributeRule* rule = find_rule(object->type, name);
-  if (!rule || is_enumeration(*rule))
+  if (!rule || is_read_only(*rule))
     return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendSetAttribute: objects of type %d have no attribute %d to set",
                   object->type, name);
   if (rule->type != type)

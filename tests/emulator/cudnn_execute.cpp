@@ -55,7 +55,8 @@ cudnnStatus_t finalize_plan(Object& plan) {
     return misuse(CUDNN_STATUS_BAD_PARAM, "a plan of something that is no engine configuration");
   const ObjectPtr engine = engine_of_plan(plan);
   const auto index = engine->value<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
-  if (index == kUselessEngine) return decline(CUDNN_STATUS_NOT_SUPPORTED, "engine %d makes no plan", kUselessEngine);
+  if (index == kUselessEngine)
+    return decline(CUDNN_STATUS_NOT_SUPPORTED, "engine %lld makes no plan", static_cast<long long>(index));
   plan.put<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
                     {workspace_of(index, convolution_of_engine(*engine))});
   return CUDNN_STATUS_SUCCESS;
@@ -71,8 +72,10 @@ cudnnStatus_t finalize_pack(const Object& pack) {
   return CUDNN_STATUS_SUCCESS;
 }
 
+namespace {
+
 // Everything that can be known when the call is made; then the work is queued.
-static cudnnStatus_t execute(cudnnContext* handle, const Object& plan, const Object& pack) {
+cudnnStatus_t execute(cudnnContext* handle, const Object& plan, const Object& pack) {
   if (plan.value<cudnnHandle_t>(CUDNN_ATTR_EXECUTION_PLAN_HANDLE) != handle)
     return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendExecute: the plan was made for another handle");
   const ObjectPtr engine = engine_of_plan(plan);
@@ -120,6 +123,7 @@ static cudnnStatus_t execute(cudnnContext* handle, const Object& plan, const Obj
                                                                              : CUDNN_STATUS_EXECUTION_FAILED;
 }
 
+}  // namespace
 }  // namespace simclr::emulator::cudnn
 
 using namespace simclr::emulator;         // NOLINT: the entry points below stand outside of every namespace
