@@ -1,15 +1,15 @@
-// Owned memory of a device: aligned to 256 bytes, zero-filled, move-only. CPU only so far; CUDA joins here.
+// Owned memory of a device: aligned to 256 bytes, zero-filled, move-only. What it points at can be read by ops of that
+// device; the host reads it on the CPU only (Device::download elsewhere).
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <utility>
 
-namespace simclr {
+#include "src/device/device.h"
 
-inline constexpr size_t kBufferAlignment = 256;
+namespace simclr {
 
 class Buffer {
  public:
@@ -20,7 +20,9 @@ class Buffer {
     bytes_ = std::exchange(other.bytes_, 0);
     return *this;
   }
-  explicit Buffer(size_t bytes);  // throws Error(kDevice) with the size when there is no memory
+  // Throws Error(kDevice) with the size when there is no memory.
+  Buffer(std::shared_ptr<Device> device, size_t bytes);
+  explicit Buffer(size_t bytes);  // memory of the host
 
   std::byte* data() const { return memory_.get(); }
   size_t bytes() const { return bytes_; }
@@ -30,10 +32,11 @@ class Buffer {
   }
 
  private:
-  struct Free {
-    void operator()(std::byte* p) const noexcept { std::free(p); }
+  struct Release {
+    std::shared_ptr<Device> device;
+    void operator()(std::byte* p) const noexcept { device->release(p); }
   };
-  std::unique_ptr<std::byte, Free> memory_;
+  std::unique_ptr<std::byte, Release> memory_;
   size_t bytes_ = 0;
 };
 

@@ -1,22 +1,27 @@
-// What a part of the program needs to compute on this rank: the device (Exec with its scratch memory) and the other
-// ranks. Built once at set-up; reserve() calls come before the first step, no memory is taken within a step.
+// What a part of the program needs to compute on this rank: the device and the Exec of its ops with their scratch
+// memory. Built once at set-up; reserve() calls come before the first step, no memory is taken within a step.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "kernels/common/exec.h"
 #include "src/device/buffer.h"
+#include "src/device/device.h"
 
 namespace simclr {
 
 class Context {
  public:
-  explicit Context(int threads);
+  explicit Context(std::shared_ptr<Device> device);
+  explicit Context(int threads) : Context(make_cpu_device(threads)) {}
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
+  Device& device() const { return *device_; }
   const Exec& exec() const { return exec_; }
-  int threads() const;
+  int threads() const { return device_->threads(); }
+  std::string library_version() const { return device_->library_version(); }
 
   // Makes the scratch memory at least this large. Not while an op runs.
   void reserve(const ScratchNeed& need);
@@ -27,13 +32,16 @@ class Context {
   Buffer allocate_elements(int64_t count) {
     return allocate(static_cast<size_t>(count) * sizeof(T));
   }
+  // For feature maps and matrices of the network, in the device's storage type.
+  Buffer allocate_storage(int64_t count) { return allocate(static_cast<size_t>(count) * size_of(device_->storage())); }
 
   size_t allocated_bytes() const { return allocated_bytes_; }
 
-  // "oneDNN 2.6.3, channels in blocks of 16": what the bits of a result depend on beside the processor.
-  std::string library_version() const;
-
  private:
+  void reserve_on(CpuExec& exec, const ScratchNeed& need);
+  void reserve_on(CudaExec& exec, const ScratchNeed& need);
+
+  std::shared_ptr<Device> device_;
   Exec exec_;
   Buffer workspace_;
   Buffer thread_scratch_;

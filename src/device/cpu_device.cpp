@@ -1,0 +1,80 @@
+// The host as a device: copies are memcpy, and everything is done on return.
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "kernels/common/onednn.h"
+#include "kernels/common/views.h"
+#include "src/device/device.h"
+
+namespace simclr {
+namespace {
+
+class CpuReadback final : public Readback {
+ public:
+  explicit CpuReadback(size_t bytes) : memory_(bytes) {}
+  void start(const void* device) override { std::memcpy(memory_.data(), device, memory_.size()); }
+  const std::byte* wait() override { return memory_.data(); }
+
+ private:
+  std::vector<std::byte> memory_;
+};
+
+class CpuUpload final : public Upload {
+ public:
+  explicit CpuUpload(size_t bytes) : memory_(bytes) {}
+  std::byte* host() override { return memory_.data(); }
+  void start(void* device) override { std::memcpy(device, memory_.data(), memory_.size()); }
+
+ private:
+  std::vector<std::byte> memory_;
+};
+
+class CpuDevice final : public Device {
+ public:
+  explicit CpuDevice(int threads) : threads_(threads) {
+    SIMCLR_CHECK(threads >= 1, "a device needs at least one thread, got {}", threads);
+  }
+  bool is_cpu() const override { return true; }
+  int threads() const override { return threads_; }
+  Exec exec() const override { return CpuExec{.threads = threads_}; }
+
+  std::byte* allocate(size_t bytes) override {
+    const size_t rounded = (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+    // rounded < bytes: the sum above has wrapped around, as it does for a negative count of elements.
+    void* memory = rounded >= bytes ? std::aligned_alloc(kBufferAlignment, rounded) : nullptr;
+    if (!memory) fail(ExitCode::kDevice, "no memory for a buffer of {} bytes; use a smaller batch or network", bytes);
+    std::memset(memory, 0, rounded);
+    return static_cast<std::byte*>(memory);
+  }
+  void release(std::byte* memory) noexcept override { std::free(memory); }
+
+  void upload(void* device, const void* host, size_t bytes) override { copy(device, host, bytes); }
+  void download(void* host, const void* device, size_t bytes) override { copy(host, device, bytes); }
+  void copy(void* to, const void* from, size_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
+  void zero(void* device, size_t bytes) override {
+    if (bytes > 0) std::memset(device, 0, bytes);
+  }
+  void synchronize() override {}
+  std::unique_ptr<Readback> make_readback(size_t bytes) override { return std::make_unique<CpuReadback>(bytes); }
+  std::unique_ptr<Upload> make_upload(size_t bytes) override { return std::make_unique<CpuUpload>(bytes); }
+
+  std::string name() const override { return "CPU"; }
+  std::string library_version() const override {
+    const auto* v = dnnl::version();
+    return fmt::format("oneDNN {}.{}.{}, channels in blocks of {}", v->major, v->minor, v->patch, channel_block());
+  }
+
+ private:
+  int threads_;
+};
+
+}  // namespace
+
+std::shared_ptr<Device> make_cpu_device(int threads) {
+  return std::make_shared<CpuDevice>(threads);
+}
+
+}  // namespace simclr
