@@ -83,10 +83,10 @@ function(simclr_cuda_sources target)
   target_sources(${target} PRIVATE ${host})
   if(SIMCLR_CUDA_MODE STREQUAL "NVCC")
     target_sources(${target} PRIVATE ${device})
-    # constexpr functions of the headers (philox, round_up) run on the device too; fmt's check of format strings at
-    # compile time is more than nvcc's front end makes of it, in *.cu files they are checked when used.
+    # constexpr functions of the headers (philox, round_up) run on the device too. fmt 9 takes constexpr away from
+    # nvcc, and then calls its own constexpr functions from such.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Wall,-Wextra
-      -Xptxas=--warn-on-spills --expt-relaxed-constexpr -DFMT_CONSTEVAL=>)
+      -Xptxas=--warn-on-spills --expt-relaxed-constexpr -DFMT_USE_CONSTEXPR=1>)
   elseif(device)
     set_source_files_properties(${device} PROPERTIES LANGUAGE CXX)
     add_library(${target}_cuda SHARED ${device})
