@@ -1,0 +1,115 @@
+// CUDA: all parameters in one launch. Every element is updated by itself, so its bits do not depend on the grid.
+#include <cfloat>
+#include <cmath>
+
+#include "kernels/common/launch.cuh"
+#include "kernels/optimizer_update/optimizer_update_device.h"
+
+namespace simclr::optimizer_update {
+namespace {
+
+constexpr int64_t kChunk = 4096;       // elements that a block takes at a time
+constexpr int64_t kMostBlocks = 1024;  // of an update: a block walks over the whole table, so more would only walk
+
+struct SgdRule {
+  float lr, momentum, weight_decay;
+  bool nesterov;
+
+  __device__ void operator()(const ParameterRun& r, int64_t i) const {
+    const float decay = r.decay ? weight_decay : 0.0F;
+    const float w = r.weight[i];
+    const float g = r.grad[i] + decay * w;
+    const float v = momentum * r.first[i] + g;
+    r.first[i] = v;
+    r.weight[i] = w - lr * (nesterov ? g + momentum * v : v);
+  }
+};
+
+struct AdamWRule {
+  float lr, beta1, beta2, eps, weight_decay, correct1, correct2;
+
+  __device__ void operator()(const ParameterRun& r, int64_t i) const {
+    const float keep = r.decay ? 1.0F - lr * weight_decay : 1.0F;
+    const float g = r.grad[i];
+    const float m = beta1 * r.first[i] + (1.0F - beta1) * g;
+    const float v = beta2 * r.second[i] + (1.0F - beta2) * g * g;
+    r.first[i] = m;
+    r.second[i] = v;
+    r.weight[i] = keep * r.weight[i] - lr * (m * correct1) / (sqrtf(v * correct2) + eps);
+  }
+};
+
+// The chunks of all runs in one row, dealt to the blocks in turn.
+template <typename Rule>
+__global__ void update_kernel(const ParameterRun* runs, int count, Rule rule, const int* skip) {
+  if (*skip != 0) return;
+  int64_t chunk = blockIdx.x;  // the block's next one, counted from the start of the run
+  for (int k = 0; k < count; ++k) {
+    const ParameterRun run = runs[k];
+    const int64_t chunks = ceil_div(run.elements, kChunk);
+    for (; chunk < chunks; chunk += gridDim.x) {
+      const int64_t rest = run.elements - chunk * kChunk, end = chunk * kChunk + (rest < kChunk ? rest : kChunk);
+      for (int64_t i = chunk * kChunk + threadIdx.x; i < end; i += blockDim.x) rule(run, i);
+    }
+    chunk -= chunks;
+  }
+}
+
+template <typename Rule>
+void update(const CudaExec& exec, const char* name, const ParameterTable& table, const Rule& rule, const int* skip) {
+  int64_t chunks = 0;
+  for (const auto& r : table.runs) chunks += ceil_div(r.elements, kChunk);
+  if (chunks == 0) return;
+  const Grid grid{.blocks = static_cast<unsigned>(std::min(chunks, kMostBlocks)), .threads = kThreads};
+  launch(exec, name, grid, update_kernel<Rule>, table.on_device, static_cast<int>(table.runs.size()), rule, skip);
+}
+
+// NaN compares false with everything, so it counts as not finite.
+__device__ bool is_finite(float x) {
+  return fabsf(x) <= FLT_MAX;
+}
+__device__ bool is_finite(double x) {
+  return fabs(x) <= DBL_MAX;
+}
+
+template <typename T>
+__global__ void flag_kernel(const T* values, int64_t count, int* flag) {
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  int bad = 0;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+    bad |= is_finite(values[i]) ? 0 : 1;
+  }
+  if (__syncthreads_or(bad) != 0 && threadIdx.x == 0) atomicExch(flag, 1);
+}
+
+template <typename T>
+void set_flag(const CudaExec& exec, std::span<const T> values, int* flag) {
+  if (values.empty()) return;
+  const auto count = static_cast<int64_t>(values.size());
+  launch(exec, "flag_non_finite", elementwise_grid(count), flag_kernel<T>, values.data(), count, flag);
+}
+
+}  // namespace
+
+void sgd(const CudaExec& exec, const ParameterTable& table, const SgdUpdate& how, const int* skip) {
+  const SgdRule rule{how.lr, how.momentum, how.weight_decay, how.nesterov};
+  update(exec, "sgd_update", table, rule, skip);
+}
+
+void adamw(const CudaExec& exec, const ParameterTable& table, const AdamWUpdate& how, const int* skip) {
+  const auto t = static_cast<double>(how.t);
+  const auto correct1 = static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(how.beta1), t)));
+  const auto correct2 = static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(how.beta2), t)));
+  const AdamWRule rule{how.lr, how.beta1, how.beta2, how.eps, how.weight_decay, correct1, correct2};
+  update(exec, "adamw_update", table, rule, skip);
+}
+
+void flag_non_finite(const CudaExec& exec, std::span<const float> values, int* flag) {
+  set_flag(exec, values, flag);
+}
+
+void flag_non_finite(const CudaExec& exec, std::span<const double> values, int* flag) {
+  set_flag(exec, values, flag);
+}
+
+}  // namespace simclr::optimizer_update
