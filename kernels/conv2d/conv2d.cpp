@@ -23,10 +23,23 @@ void check_output(const Conv2dParams& p, const ConstActivation& y) {
                y.height, y.width, p.shards, p.samples, p.out_channels, p.out_height(), p.out_width());
 }
 
+// Views hold what the device stores.
+void check_types(const Exec& exec, DataType a, DataType b) {
+  const DataType stored = std::visit(
+      [](const auto& device) {
+        if constexpr (requires { device.storage(); }) return device.storage();
+        return DataType::kFloat32;
+      },
+      exec);
+  SIMCLR_CHECK(a == stored && b == stored, "feature maps of {} and {} bytes an element, the device stores {}",
+               size_of(a), size_of(b), size_of(stored));
+}
+
 template <typename View>
 void forward(const Exec& exec, const Conv2dPlan& plan, const View& x, bool images, const float* weight, Activation y) {
   check_input(plan.params(), x, images);
   check_output(plan.params(), y);
+  check_types(exec, x.type, y.type);
   std::visit([&](const auto& device) { conv2d::forward(device, plan, x.data, weight, y.data); }, exec);
 }
 
@@ -35,6 +48,7 @@ void backward_weights(const Exec& exec, const Conv2dPlan& plan, const View& x, b
                       float* grad_weight) {
   check_input(plan.params(), x, images);
   check_output(plan.params(), grad_y);
+  check_types(exec, x.type, grad_y.type);
   std::visit([&](const auto& device) { conv2d::backward_weights(device, plan, x.data, grad_y.data, grad_weight); },
              exec);
 }
@@ -46,13 +60,13 @@ double Conv2dParams::forward_flops() const {
          static_cast<double>(out_height() * out_width());
 }
 
-std::unique_ptr<Conv2dPlan> make_conv2d_plan(const Exec& exec, const Conv2dParams& p) {
+std::unique_ptr<Conv2dPlan> make_conv2d_plan(const Exec& exec, const Conv2dParams& p, const std::string& choice) {
   SIMCLR_CHECK(p.shards > 0 && p.samples > 0 && p.in_channels > 0 && p.out_channels > 0 && p.kernel > 0 &&
                    p.stride > 0 && p.padding >= 0,
                "convolution of an empty shape");
   SIMCLR_CHECK(p.height + 2 * p.padding >= p.kernel && p.width + 2 * p.padding >= p.kernel,
                "kernel {} is larger than the padded input {}x{}", p.kernel, p.height, p.width);
-  return std::visit([&](const auto& device) { return conv2d::make_plan(device, p); }, exec);
+  return std::visit([&](const auto& device) { return conv2d::make_plan(device, p, choice); }, exec);
 }
 
 void conv2d_forward(const Exec& exec, const Conv2dPlan& plan, ConstActivation x, const float* weight, Activation y) {
@@ -67,6 +81,7 @@ void conv2d_backward_data(const Exec& exec, const Conv2dPlan& plan, ConstActivat
                           Activation grad_x) {
   check_output(plan.params(), grad_y);
   check_input(plan.params(), grad_x, false);
+  check_types(exec, grad_x.type, grad_y.type);
   std::visit([&](const auto& device) { conv2d::backward_data(device, plan, grad_y.data, weight, grad_x.data); }, exec);
 }
 

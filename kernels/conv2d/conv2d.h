@@ -7,7 +7,8 @@
 // Bits: y and grad_x of a shard depend on that shard alone; grad_w is computed per shard and summed over the rank's
 // shards by the ordered tree. No result depends on the number of ranks or threads.
 // Padding channels of y and grad_x are zero for a finite sample; NaN or infinity may spread to them within its sample.
-// Aliasing: none allowed. Synchronous on the CPU. No allocation: needs plan.scratch().
+// Aliasing: none allowed. Synchronous on the CPU, queued on exec.stream on CUDA. No allocation: needs plan.scratch().
+// bf16 on CUDA: a shard's grad_w is rounded to bfloat16 (cuDNN writes no other), the sum over shards is float32.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +40,9 @@ class Conv2dPlan {
   const Conv2dParams& params() const { return params_; }
   virtual ScratchNeed scratch() const = 0;
   virtual std::string describe() const = 0;  // which implementations were chosen
+  // What there was to choose, for make_conv2d_plan() on other ranks and after a resume; empty on the CPU, whose choice
+  // follows from library and processor.
+  virtual std::string choice() const { return {}; }
 
  protected:
   explicit Conv2dPlan(const Conv2dParams& params) : params_(params) {}
@@ -47,7 +51,10 @@ class Conv2dPlan {
   Conv2dParams params_;
 };
 
-std::unique_ptr<Conv2dPlan> make_conv2d_plan(const Exec& exec, const Conv2dParams& params);
+// choice: another plan's choice(), to compute with the same implementations; Error(kDevice) when they are not here.
+// Empty: chosen by shape and device alone, never by timing or free memory. The CPU takes no choice.
+std::unique_ptr<Conv2dPlan> make_conv2d_plan(const Exec& exec, const Conv2dParams& params,
+                                             const std::string& choice = {});
 
 void conv2d_forward(const Exec& exec, const Conv2dPlan& plan, ConstActivation x, const float* weight, Activation y);
 void conv2d_forward(const Exec& exec, const Conv2dPlan& plan, ConstImages x, const float* weight, Activation y);

@@ -163,7 +163,8 @@ memory thread_scratchpad(const CpuExec& exec, int thread, size_t bytes) {
 
 }  // namespace
 
-std::unique_ptr<Conv2dPlan> make_plan(const CpuExec&, const Conv2dParams& params) {
+std::unique_ptr<Conv2dPlan> make_plan(const CpuExec&, const Conv2dParams& params, const std::string& choice) {
+  SIMCLR_CHECK(choice.empty(), "the CPU has no choice of convolutions, was given '{}'", choice);
   return onednn::guarded("create convolution", [&] { return std::make_unique<CpuConv2dPlan>(params); });
 }
 
