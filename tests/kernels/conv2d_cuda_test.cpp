@@ -199,26 +199,30 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Conv2dCuda, testing::ValuesIn(all_cases()), cud
 
 constexpr Conv2dParams kSmall{.shards = 1, .samples = 2, .in_channels = 8, .out_channels = 8, .height = 4, .width = 4};
 
+// tf32 may use what fp32 has chosen, not the other way round: its engines are on tensor cores.
 TEST(Conv2dCudaPlan, OtherChoicesAreOtherPlans) {
-  CudnnRun gpu(Precision::kFp32);
-  const std::string own = make_conv2d_plan(gpu.exec(), kSmall)->choice();
-  const std::string other = "engine 0 knobs; engine 0 knobs; engine 0 knobs";
-  ASSERT_NE(own, other) << "the emulator's cuDNN ranks another engine first";
-  EXPECT_EQ(make_conv2d_plan(gpu.exec(), kSmall, other)->choice(), other);
+  CudnnRun fp32(Precision::kFp32), tf32(Precision::kTf32);
+  const std::string plain = make_conv2d_plan(fp32.exec(), kSmall)->choice();
+  const std::string fast = make_conv2d_plan(tf32.exec(), kSmall)->choice();
+  ASSERT_NE(plain, fast);
+  EXPECT_EQ(make_conv2d_plan(tf32.exec(), kSmall, plain)->choice(), plain);
+  EXPECT_THAT([&] { make_conv2d_plan(fp32.exec(), kSmall, fast); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("does not pass the filters")));
 }
 
 TEST(Conv2dCudaPlan, RefusesChoicesThatAreNone) {
   CudnnRun gpu(Precision::kFp32);
+  const std::string own = make_conv2d_plan(gpu.exec(), kSmall)->choice();
+  const size_t first = own.find(';'), last = own.rfind(';');
   const auto refused = [&](const std::string& choice, const char* text) {
     EXPECT_THAT([&] { make_conv2d_plan(gpu.exec(), kSmall, choice); },
                 testing::Throws<Error>(testing::AllOf(testing::Property(&Error::code, ExitCode::kDevice),
                                                       testing::Property(&Error::what, testing::HasSubstr(text)))))
         << choice;
   };
-  refused("engine 0 knobs; engine 0 knobs", "is no name of a convolution plan");
-  refused("engine 0 knobs; engine 0 knobs; engine 0 knobs; engine 0 knobs", "names more plans");
-  refused("engine 0 knobs; nonsense; engine 0 knobs", "'nonsense' is no name");
-  refused("engine 1 knobs; engine 0 knobs; engine 0 knobs", "does not pass the filters");  // not deterministic
+  refused(own.substr(0, last), "is no name of a convolution plan");  // one too few
+  refused(own + own.substr(last), "names more plans");
+  refused(own.substr(0, first) + "; nonsense" + own.substr(last), "'nonsense' is no name");
 }
 
 TEST(Conv2dCudaPlan, ChecksTypesAndScratch) {
