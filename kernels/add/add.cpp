@@ -4,9 +4,9 @@
 
 namespace simclr {
 
-void add_to(const Exec& exec, int64_t elements, const float* part, float* total) {
+void add_to(const Exec& exec, int64_t elements, const float* part, float* total, DataType type) {
   SIMCLR_CHECK(elements >= 0 && part != total, "add of {} elements", elements);
-  std::visit([&](const auto& device) { add::add_to(device, elements, part, total); }, exec);
+  std::visit([&](const auto& device) { add::add_to(device, elements, part, total, type); }, exec);
 }
 
 }  // namespace simclr

@@ -14,7 +14,8 @@ SIMCLR_MULTIVERSION void add_range(const float* __restrict part, float* __restri
 
 }  // namespace
 
-void add_to(const CpuExec& exec, int64_t elements, const float* part, float* total) {
+void add_to(const CpuExec& exec, int64_t elements, const float* part, float* total, DataType type) {
+  SIMCLR_CHECK(type == DataType::kFloat32, "add of bfloat16 on the CPU");
   parallel_for(exec, (elements + kChunk - 1) / kChunk, [&](int64_t c, int) {
     add_range(part + c * kChunk, total + c * kChunk, std::min(kChunk, elements - c * kChunk));
   });

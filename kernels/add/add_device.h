@@ -5,8 +5,8 @@
 
 namespace simclr::add {
 
-void add_to(const CpuExec&, int64_t elements, const float* part, float* total);
+void add_to(const CpuExec&, int64_t elements, const float* part, float* total, DataType type);
 
-void add_to(const CudaExec&, int64_t elements, const float* part, float* total);
+void add_to(const CudaExec&, int64_t elements, const float* part, float* total, DataType type);
 
 }  // namespace simclr::add

@@ -18,13 +18,16 @@ SIMCLR_MULTIVERSION void backward_range(const float* grad_y, const float* y, flo
 
 }  // namespace
 
-void forward(const CpuExec& exec, int64_t elements, const float* x, float* y) {
+void forward(const CpuExec& exec, int64_t elements, const float* x, float* y, DataType type) {
+  SIMCLR_CHECK(type == DataType::kFloat32, "relu of bfloat16 on the CPU");
   parallel_for(exec, (elements + kChunk - 1) / kChunk, [&](int64_t c, int) {
     forward_range(x + c * kChunk, y + c * kChunk, std::min(kChunk, elements - c * kChunk));
   });
 }
 
-void backward(const CpuExec& exec, int64_t elements, const float* grad_y, const float* y, float* grad_x) {
+void backward(const CpuExec& exec, int64_t elements, const float* grad_y, const float* y, float* grad_x,
+              DataType type) {
+  SIMCLR_CHECK(type == DataType::kFloat32, "relu of bfloat16 on the CPU");
   parallel_for(exec, (elements + kChunk - 1) / kChunk, [&](int64_t c, int) {
     const int64_t at = c * kChunk;
     backward_range(grad_y + at, y + at, grad_x + at, std::min(kChunk, elements - at));

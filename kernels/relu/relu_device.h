@@ -5,10 +5,10 @@
 
 namespace simclr::relu {
 
-void forward(const CpuExec&, int64_t elements, const float* x, float* y);
-void backward(const CpuExec&, int64_t elements, const float* grad_y, const float* y, float* grad_x);
+void forward(const CpuExec&, int64_t elements, const float* x, float* y, DataType type);
+void backward(const CpuExec&, int64_t elements, const float* grad_y, const float* y, float* grad_x, DataType type);
 
-void forward(const CudaExec&, int64_t elements, const float* x, float* y);
-void backward(const CudaExec&, int64_t elements, const float* grad_y, const float* y, float* grad_x);
+void forward(const CudaExec&, int64_t elements, const float* x, float* y, DataType type);
+void backward(const CudaExec&, int64_t elements, const float* grad_y, const float* y, float* grad_x, DataType type);
 
 }  // namespace simclr::relu

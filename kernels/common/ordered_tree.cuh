@@ -1,0 +1,26 @@
+// The sum over shards in the one order (ordered_tree.h), for one element in the registers of one thread. Only for *.cu
+// files.
+#pragma once
+
+#include <cstdint>
+
+namespace simclr {
+
+inline constexpr int kMostTreeParts = 64;
+
+// ((p0+p1)+(p2+p3))+((p4+p5)+...) with p_i = part(i); count is a power of two, at most kMostTreeParts.
+template <typename T, typename PartFn>
+__device__ T ordered_tree_value(PartFn&& part, int count) {
+  // A binary counter: level l holds the sum of 2^l neighbouring parts that waits for its sibling.
+  T waiting[7] = {};  // log2(kMostTreeParts) + 1
+  T value = 0;
+  for (int i = 0; i < count; ++i) {
+    value = part(i);
+    int level = 0;
+    for (int left = i; left & 1; left >>= 1) value = waiting[level++] + value;
+    waiting[level] = value;
+  }
+  return value;
+}
+
+}  // namespace simclr
