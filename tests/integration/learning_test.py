@@ -22,4 +22,4 @@ with Folder() as folder:
     still = train("still", {"train.epochs": 1, "optimizer.base_lr": 0})
     check(still.code == 0, "a learning rate of 0 is allowed", still)
     after = still.knn[max(still.knn)]
-    check(after < 0.45, f"without a learning rate the gain is gone: {after}", still)
+    check(after < 0.40, f"without a learning rate the gain is gone: {after}", still)

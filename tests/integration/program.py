@@ -38,6 +38,20 @@ SMALL = {
     "evaluate.knn.k": 5,
 }
 
+# The same on files in the layout of CIFAR-10; data.path is for the test to set.
+CIFAR = {k: v for k, v in SMALL.items() if not k.startswith("data.synthetic")} | {"data.format": "cifar10"}
+CIFAR_RECORD = 3073
+
+
+def write_cifar(folder, records=20):
+    """Five training files and a test file of so many records each, no two pictures alike."""
+    folder.mkdir()
+    for file, name in enumerate(["test_batch"] + [f"data_batch_{i}" for i in range(1, 6)]):
+        (folder / f"{name}.bin").write_bytes(b"".join(
+            bytes([r % 10]) + bytes((file * 50 + r * 7 + k * (r % 5 + 1)) % 256 for k in range(CIFAR_RECORD - 1))
+            for r in range(records)))
+    return folder
+
 
 def environment(threads_passive=True):
     env = dict(os.environ)

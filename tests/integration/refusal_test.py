@@ -2,23 +2,13 @@
 
 import subprocess
 
-from program import PROGRAM, SMALL, Folder, check, run
-
-CIFAR_RECORD = 3073
-
+from program import CIFAR, CIFAR_RECORD, PROGRAM, SMALL, Folder, check, run, write_cifar
 
 def expect(code, words, result):
     errors = [line for line in result.output.splitlines() if line.startswith("error: ")]
     check(result.code == code and len(errors) == len(words) and
           all(all(part in line for part in parts) for parts, line in zip(words, errors)),
           f"{code}: {errors}", result)
-
-
-def write_cifar(folder, records=20):
-    folder.mkdir()
-    for name in [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]:
-        (folder / f"{name}.bin").write_bytes(bytes([1] + [100, 200, 50] * 1024) * records)
-    return folder
 
 
 with Folder() as folder:
@@ -46,19 +36,18 @@ with Folder() as folder:
     expect(2, [("train.global_batch", "30", "8")], run(1, dict(SMALL, **{"train.global_batch": 30}), place))
 
     # Data.
-    cifar = {k: v for k, v in SMALL.items() if not k.startswith("data.synthetic")} | {"data.format": "cifar10"}
-    missing = dict(cifar, **{"data.path": folder / "nothing"})
+    missing = dict(CIFAR, **{"data.path": folder / "nothing"})
     expect(3, [(str(folder / "nothing"), "does not exist")], run(2, missing, folder / "missing"))
     cut = write_cifar(folder / "cut")
     (cut / "data_batch_3.bin").write_bytes(b"\1" * (CIFAR_RECORD * 20 - 1))
-    expect(3, [("data_batch_3.bin", str(CIFAR_RECORD))], run(2, dict(cifar, **{"data.path": cut}), folder / "cut_run"))
+    expect(3, [("data_batch_3.bin", str(CIFAR_RECORD))], run(2, dict(CIFAR, **{"data.path": cut}), folder / "cut_run"))
     odd = write_cifar(folder / "odd")
     data = bytearray((odd / "data_batch_2.bin").read_bytes())
     data[7 * CIFAR_RECORD] = 10
     (odd / "data_batch_2.bin").write_bytes(data)
-    expect(3, [("data_batch_2.bin", "7", "10")], run(2, dict(cifar, **{"data.path": odd}), folder / "odd_run"))
+    expect(3, [("data_batch_2.bin", "7", "10")], run(2, dict(CIFAR, **{"data.path": odd}), folder / "odd_run"))
     few = write_cifar(folder / "few", records=5)
-    expect(3, [("25", "32")], run(2, dict(cifar, **{"data.path": few}), folder / "few_run"))
+    expect(3, [("25", "32")], run(2, dict(CIFAR, **{"data.path": few}), folder / "few_run"))
 
     # Output and checkpoints.
     (folder / "file").write_text("")

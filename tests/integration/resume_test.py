@@ -1,9 +1,10 @@
 """An interrupted and resumed run equals an unbroken one to the byte of the weights, whatever the rank counts."""
 
 import os
+import shutil
 import signal
 
-from program import SMALL, Folder, check, finish, pids_of, run, start, wait_for
+from program import CIFAR, SMALL, Folder, check, finish, pids_of, run, start, wait_for, write_cifar
 
 with Folder() as folder:
     # 160 pictures, batch 32: five steps an epoch, ten in all.
@@ -52,3 +53,19 @@ with Folder() as folder:
     check(other.code == 2 and "loss.temperature: 0.2 -> 0.5" in other.output, "another temperature is refused", other)
     other = run(1, dict(slow, **{"data.synthetic.train_images": 161}), place)
     check(other.code in (2, 3) and "train" in other.output, "other pictures are refused", other)
+
+    # A data folder may move, but what is in it must stay.
+    here, moved = write_cifar(folder / "here"), folder / "moved"
+    place = folder / "files"
+    part = run(1, dict(CIFAR, **{"data.path": here, "train.stop_at_step": 2}), place)
+    check(part.code == 75, "a run on files stops after two steps", part)
+    shutil.move(here, moved)
+    data = bytearray((moved / "data_batch_4.bin").read_bytes())
+    data[5000] ^= 1
+    (moved / "data_batch_4.bin").write_bytes(data)
+    other = run(1, dict(CIFAR, **{"data.path": moved}), place)
+    check(other.code == 3 and "other training pictures" in other.output, "one other pixel is refused", other)
+    data[5000] ^= 1
+    (moved / "data_batch_4.bin").write_bytes(data)
+    rest = run(1, dict(CIFAR, **{"data.path": moved}), place)
+    check(rest.code == 0 and sorted(rest.losses) == [1, 2, 3, 4, 5, 6], "the same pictures elsewhere are not", rest)

@@ -1,9 +1,11 @@
-// What one rank alone cannot do ends the run on all ranks in order: the same error, at the same step, with its reason.
+// How a run ends that cannot go on: in order on all ranks, at the same step, with the reason. What one rank alone
+// cannot do, and a gradient that is not finite.
 #include "src/train/trainer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <optional>
 
 #include "src/comm/agreement.h"
@@ -27,10 +29,28 @@ struct End {
   std::string weights;
 };
 
+// The loss of the run, but for one NaN that the last rank puts into its gradient at one step.
+class PoisonedLoss : public ContrastiveLoss {
+ public:
+  PoisonedLoss(ContrastiveLoss& loss, int64_t step) : loss_(loss), steps_left_(step) {}
+  double forward(const ConstMatrix& z) override { return loss_.forward(z); }
+  void backward(const Matrix& grad_z) override {
+    loss_.backward(grad_z);
+    if (--steps_left_ == 0) grad_z.row(0)[0] = std::nanf("");
+  }
+  std::string describe() const override { return loss_.describe(); }
+  size_t memory_bytes() const override { return loss_.memory_bytes(); }
+
+ private:
+  ContrastiveLoss& loss_;
+  int64_t steps_left_;
+};
+
 // Trains on two ranks as threads. after_step is called on each rank after each step, as the trainer's progress;
-// what it throws is an error of that rank alone. Returns how run() ended on each rank.
+// what it throws is an error of that rank alone. poisoned: see PoisonedLoss; 0: no step. Returns how run() ended on
+// each rank.
 std::vector<End> train(const std::filesystem::path& folder, const Settings& settings,
-                       const std::function<void(int rank, int64_t step)>& after_step) {
+                       const std::function<void(int rank, int64_t step)>& after_step, int64_t poisoned = 0) {
   std::vector<End> ends(kRanks);
   run_ranks(kRanks, [&](Collectives& collectives) {
     const int rank = collectives.rank();
@@ -49,6 +69,7 @@ std::vector<End> train(const std::filesystem::path& folder, const Settings& sett
                        .workers = 0});
     std::optional<MetricsFile> metrics;
     if (rank == 0) metrics.emplace(MetricsFile::begin(folder / "metrics.jsonl"));
+    PoisonedLoss loss(*parts.loss, rank == kRanks - 1 ? poisoned : 0);
     Heartbeat heartbeat;
     Trainer trainer({.settings = settings,
                      .context = parts.context,
@@ -57,7 +78,7 @@ std::vector<End> train(const std::filesystem::path& folder, const Settings& sett
                      .plan = *parts.plan,
                      .loader = loader,
                      .model = parts.model,
-                     .loss = *parts.loss,
+                     .loss = loss,
                      .optimizer = *parts.optimizer,
                      .schedule = parts.schedule,
                      .state = state,
@@ -157,6 +178,21 @@ TEST(ErrorOfOneRank, ACheckpointThatCannotBeWrittenLeavesTheEarlierOnes) {
   EXPECT_THAT(ends[0].text, HasSubstr("step_00000004.safetensors"));
   SafetensorsFile(folder.path() / "checkpoints/step_00000002.safetensors").verify_checksum();
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path() / "checkpoints"), {}), 1);
+}
+
+TEST(NonFiniteGradient, BehindAFiniteLossOfOneRankNeverReachesTheWeights) {
+  const TemporaryFolder folder;
+  Settings settings = small_settings();
+  const auto nothing = [](int, int64_t) {};
+  const auto poisoned = train(folder.path() / "poisoned", settings, nothing, 3);
+  settings.train.stop_at_step = 2;
+  const auto before = train(folder.path() / "before", settings, nothing);
+  for (const End& end : poisoned) {
+    EXPECT_EQ(end.code, ExitCode::kDiverged);
+    EXPECT_EQ(end.steps, 5);
+    EXPECT_THAT(end.text, HasSubstr("step 3: the loss or a gradient is not finite"));
+    EXPECT_EQ(end.weights, before[0].weights);
+  }
 }
 
 }  // namespace
