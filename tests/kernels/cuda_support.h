@@ -250,9 +250,9 @@ inline Precision precision_of(DataType type) {
 inline std::string name_of(DataType type) {
   return type == DataType::kBfloat16 ? "bf16" : "fp32";
 }
-// Unit roundoff of a storage type: 2^-24, or 2^-9 for the 8 bits of a bfloat16's significand.
+// Unit roundoff of a storage type: 2^-24, or 2^-8 for the 8 bits of a bfloat16's significand.
 inline double unit_of(DataType type) {
-  return type == DataType::kBfloat16 ? 0x1p-9 : kUnit;
+  return type == DataType::kBfloat16 ? 0x1p-8 : kUnit;
 }
 inline constexpr DataType kStorageTypes[] = {DataType::kFloat32, DataType::kBfloat16};
 
