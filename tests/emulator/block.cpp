@@ -71,7 +71,8 @@ struct Block {
 
 Block& block = *new Block;
 auto& idle_fibers = *new std::vector<Fiber*>;
-Fiber& cpu = *new Fiber;  // the stack of the CPU's thread
+auto& own_fibers = *new std::vector<Fiber*>;  // by races::slot, where threads keep their stacks
+Fiber& cpu = *new Fiber;                      // the stack of the CPU's thread
 Fiber* current = &cpu;
 
 std::string name_place(const Where& where) {
@@ -101,6 +102,14 @@ void become(Fiber* fiber, int thread) {
 
 void run_threads(Fiber* fiber);
 
+Fiber* fiber_for(int thread) {
+  if (races::kOwnStacks) return own_fibers[races::slot(thread)];
+  if (idle_fibers.empty()) return create_fiber(run_threads);
+  Fiber* fiber = idle_fibers.back();
+  idle_fibers.pop_back();
+  return fiber;
+}
+
 // Goes on with another thread than the one that runs now, or on the CPU's own stack when none can.
 void switch_away() {
   Fiber* from = current;
@@ -109,10 +118,9 @@ void switch_away() {
     const bool any_ready = block.next_ready < block.ready.size();
     const bool overtake = any_ready && settings().order == Order::kRandom && random_engine()() % 2 == 0;
     if (block.begun < block.order.size() && !overtake) {
-      if (idle_fibers.empty()) idle_fibers.push_back(create_fiber(run_threads));
-      to = idle_fibers.back();
-      idle_fibers.pop_back();
-      become(to, block.order[block.begun++]);
+      const int thread = block.order[block.begun++];
+      to = fiber_for(thread);
+      become(to, thread);
     } else if (any_ready) {
       const int thread = block.ready[block.next_ready++];
       to = block.threads[thread].fiber;
@@ -179,11 +187,11 @@ void run_threads(Fiber* fiber) {
     races::end_thread();
     races::leave();
     end_thread(thread);
-    if (block.begun < block.order.size() && block.error.empty()) {
+    if (!races::kOwnStacks && block.begun < block.order.size() && block.error.empty()) {
       become(fiber, block.order[block.begun++]);
       continue;
     }
-    idle_fibers.push_back(fiber);
+    if (!races::kOwnStacks) idle_fibers.push_back(fiber);
     switch_away();
   }
 }
@@ -357,6 +365,9 @@ void prepare_blocks(dim3 threads, const std::function<void()>* body) {
     block.threads[t].index = {i % threads.x, i / threads.x % threads.y, i / threads.x / threads.y};
   }
   if (settings().order == Order::kReverse) std::reverse(block.order.begin(), block.order.end());
+  while (races::kOwnStacks && own_fibers.size() < 2 * block.threads.size()) {
+    own_fibers.push_back(create_fiber(run_threads));
+  }
 }
 
 std::string run_block(void* dynamic_shared) {
@@ -371,6 +382,7 @@ std::string run_block(void* dynamic_shared) {
   if (block.error.empty() && block.returned != block.size) note_error(describe_deadlock());
   if (!block.error.empty()) {
     races::abandon();
+    own_fibers.clear();
     for (auto& warp : block.warps) warp.clear();
   }
   return std::exchange(block.error, {});

@@ -102,10 +102,10 @@ std::vector<uint64_t> order_blocks(uint64_t count) {
 void run_grid(const Launch& launch) {
   blockDim = launch.threads;
   gridDim = launch.blocks;
-  races::begin_kernel(static_cast<int>(launch.threads.x * launch.threads.y * launch.threads.z));
   {
     DynamicShared dynamic(launch.shared_bytes);
     prepare_blocks(launch.threads, &launch.call.body);
+    races::begin_kernel(static_cast<int>(launch.threads.x * launch.threads.y * launch.threads.z));
     const StaticShared shared = static_shared_of(launch.call.kernel);  // of the thread that runs the stream
     const dim3 grid = launch.blocks;
     const uint64_t count = uint64_t{grid.x} * grid.y * grid.z;

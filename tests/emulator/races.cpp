@@ -49,8 +49,12 @@ void begin_block() {
   __tsan_release(thread_begins);
 }
 
+int slot(int thread) {
+  return thread + (odd_block ? static_cast<int>(block_threads) : 0);
+}
+
 void enter(int thread) {
-  __tsan_switch_to_fiber(fibers[static_cast<size_t>(thread) + (odd_block ? block_threads : 0)], kNoOrder);
+  __tsan_switch_to_fiber(fibers[static_cast<size_t>(slot(thread))], kNoOrder);
 }
 
 void leave() {

@@ -6,6 +6,8 @@
 namespace simclr::emulator::races {
 
 #ifdef EMULATOR_THREAD_SANITIZER
+// The sanitizer takes a stack that two threads use in turn for memory they race for: each keeps one of its own.
+inline constexpr bool kOwnStacks = true;
 // Before a kernel of blocks of `threads`; after it.
 void begin_kernel(int threads);
 void end_kernel();
@@ -21,9 +23,12 @@ void end_thread();
 // Everything before release(p) of one thread comes before what follows acquire(p) of another.
 void release(void* p);
 void acquire(void* p);
+// Which of the two fibers and stacks of a thread it has in this block.
+int slot(int thread);
 // The fibers of threads that never ended are of no use any more.
 void abandon();
 #else
+inline constexpr bool kOwnStacks = false;
 inline void begin_kernel(int) {}
 inline void end_kernel() {}
 inline void begin_block() {}
@@ -33,6 +38,9 @@ inline void begin_thread() {}
 inline void end_thread() {}
 inline void release(void*) {}
 inline void acquire(void*) {}
+inline int slot(int) {
+  return 0;
+}
 inline void abandon() {}
 #endif
 

@@ -12,6 +12,13 @@
 #include <unordered_map>
 #include <vector>
 
+// Of the C library: the calling thread's address of a thread-local variable.
+struct TlsIndex {
+  unsigned long module;
+  unsigned long offset;
+};
+extern "C" void* __tls_get_addr(TlsIndex*);  // NOLINT(readability-identifier-naming)
+
 namespace simclr::emulator {
 
 namespace {
@@ -20,7 +27,7 @@ struct File {
   uintptr_t wanted = 0;
   uintptr_t base = 0;
   std::string path;
-  void* tls = nullptr;
+  size_t tls_module = 0;
   size_t tls_bytes = 0;
   bool in_program = false;
 };
@@ -39,8 +46,8 @@ int look_at(dl_phdr_info* info, size_t, void* data) {
   file.base = info->dlpi_addr;
   file.in_program = *info->dlpi_name == '\0';
   file.path = file.in_program ? "/proc/self/exe" : info->dlpi_name;
-  file.tls = info->dlpi_tls_data;
-  file.tls_bytes = info->dlpi_tls_data != nullptr ? tls_bytes : 0;
+  file.tls_module = info->dlpi_tls_modid;
+  file.tls_bytes = info->dlpi_tls_modid != 0 ? tls_bytes : 0;
   return 1;
 }
 
@@ -105,11 +112,12 @@ std::string symbol_name(const void* function) {
 }
 
 StaticShared static_shared_of(const void* kernel) {
-  static thread_local auto& known = *new std::unordered_map<const void*, StaticShared>;
+  static auto& known = *new std::unordered_map<const void*, File>;
   const auto found = known.find(kernel);
-  if (found != known.end()) return found->second;
-  const File file = find_file(kernel);
-  return known[kernel] = {.begin = file.tls, .bytes = file.tls_bytes, .in_program = file.in_program};
+  const File& file = found != known.end() ? found->second : (known[kernel] = find_file(kernel));
+  if (file.tls_bytes == 0) return {};
+  TlsIndex index{file.tls_module, 0};
+  return {.begin = __tls_get_addr(&index), .bytes = file.tls_bytes, .in_program = file.in_program};
 }
 
 }  // namespace simclr::emulator

@@ -14,6 +14,7 @@ struct StaticShared {
   size_t bytes = 0;       // 0: the library has no thread-local variables
   bool in_program = false;
 };
+// Under runtime_lock().
 StaticShared static_shared_of(const void* kernel);
 
 }  // namespace simclr::emulator

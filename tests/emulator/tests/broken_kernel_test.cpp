@@ -26,9 +26,6 @@ constexpr bool kThreadSanitizer = false;
   if (!kAddressSanitizer) GTEST_SKIP() << "found by AddressSanitizer or UBSan: SIMCLR_SANITIZE=address,undefined"
 #define NEEDS_THREAD_SANITIZER() \
   if (!kThreadSanitizer) GTEST_SKIP() << "found by ThreadSanitizer: SIMCLR_SANITIZE=thread"
-// ThreadSanitizer ends the process before the wrong value shows.
-#define NEEDS_NO_THREAD_SANITIZER() \
-  if (kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer is first, see the test of the race"
 #define NEEDS_NO_ADDRESS_SANITIZER() \
   if (kAddressSanitizer) GTEST_SKIP() << "AddressSanitizer is first, see its test"
 
@@ -51,7 +48,6 @@ void expect_failed_kernel(const Outcome& outcome, const std::string& kernel, con
 // ---- missing barriers ----
 
 TEST(MissingBarrier, ShowsAsNaNFromUnwrittenSharedMemory) {
-  NEEDS_NO_THREAD_SANITIZER();
   EXPECT_THAT(run_scenario("sum_without_barrier", kForward).output, ContainsRegex("value -?nan"));
   // The order decides: backwards thread 0 comes last and all is well.
   EXPECT_THAT(run_scenario("sum_without_barrier", kReverse).output, HasSubstr("value 64"));
@@ -62,7 +58,7 @@ TEST(MissingBarrier, IsADataRaceInEveryOrder) {
   for (const Environment& order : {kForward, kReverse}) {
     const Outcome outcome = run_scenario("sum_without_barrier", order);
     EXPECT_THAT(outcome.output, HasSubstr("data race"));
-    EXPECT_THAT(outcome.output, ContainsRegex("broken_kernels.cu:2[0-9]"));
+    EXPECT_THAT(outcome.output, ContainsRegex("broken_kernels.cu:[0-9]+"));
     EXPECT_FALSE(outcome.ended_well());
   }
 }
@@ -76,7 +72,6 @@ TEST(MissingBarrier, BetweenTwoUsesOfOneBufferIsFoundByThreadSanitizerAlone) {
 }
 
 TEST(MissingSyncwarp, ShowsAsNaN) {
-  NEEDS_NO_THREAD_SANITIZER();
   EXPECT_THAT(run_scenario("reverse_without_syncwarp", kForward).output, ContainsRegex("value -?nan"));
 }
 
