@@ -58,7 +58,8 @@ ScratchNeed infonce_scratch(const InfoNceProblem& p) {
   const int64_t weighted = p.shards * detail::aligned_elements(2 * p.shard_images, p.columns);
   const int64_t anchor_sums = detail::kAnchorBlock * p.columns;
   const int64_t key_sums = p.shards * detail::aligned_elements(detail::kKeyBlock, p.columns);
-  return {.workspace_bytes = static_cast<size_t>(weighted) * sizeof(float),
+  const int64_t key_parts = p.shards * detail::aligned_elements(p.keys(), p.columns);  // CUDA
+  return {.workspace_bytes = static_cast<size_t>(weighted + key_parts) * sizeof(float),
           .thread_bytes = static_cast<size_t>(std::max(anchor_sums, key_sums)) * sizeof(float)};
 }
 
@@ -82,6 +83,11 @@ void infonce_backward(const Exec& exec, const ConstMatrix& e_all, const InfoNceP
   std::visit(
       [&](const auto& device) { detail::infonce_backward(device, e_all, problem, saved, grad_anchors, grad_keys); },
       exec);
+}
+
+void infonce_mean_loss(const Exec& exec, const double* total, int64_t keys, double* loss) {
+  SIMCLR_CHECK(keys >= 4, "the mean of {} losses", keys);
+  std::visit([&](const auto& device) { detail::infonce_mean_loss(device, total, keys, loss); }, exec);
 }
 
 }  // namespace simclr

@@ -67,7 +67,8 @@ struct InfoNceSaved {
 size_t infonce_saved_bytes(const InfoNceProblem& problem);
 InfoNceSaved infonce_saved(const InfoNceProblem& problem, std::span<std::byte> memory);
 
-// Workspace of backward: 4 bytes * anchors * C. A thread: 4 bytes * shards * 128 * C.
+// Workspace of backward: 4 bytes * (anchors + shards * 2B) * C, of which the CPU uses the anchors' part. A thread:
+// 4 bytes * shards * 128 * C.
 ScratchNeed infonce_scratch(const InfoNceProblem& problem);
 
 // shard_loss[s] = sum of loss_i over the 2n anchors of shard s, in double, not divided by 2B.     shard_loss [shards]
@@ -86,17 +87,23 @@ void infonce_forward(const Exec& exec, const ConstMatrix& e_all, const InfoNcePr
 void infonce_backward(const Exec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
                       const InfoNceSaved& saved, const Matrix& grad_anchors, const Matrix& grad_keys);
 
+// loss = total / keys: L from the sum of all 2B losses, one number each, in the memory of the device, so that a loss
+// need not come to the host within a step. Synchronous on the CPU.
+void infonce_mean_loss(const Exec& exec, const double* total, int64_t keys, double* loss);
+
 // One overload per device; shapes are checked already.
 namespace detail {
 void infonce_forward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
                      const InfoNceSaved& saved, std::span<double> shard_loss);
 void infonce_backward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
                       const InfoNceSaved& saved, const Matrix& grad_anchors, const Matrix& grad_keys);
+void infonce_mean_loss(const CpuExec& exec, const double* total, int64_t keys, double* loss);
 
 void infonce_forward(const CudaExec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
                      const InfoNceSaved& saved, std::span<double> shard_loss);
 void infonce_backward(const CudaExec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
                       const InfoNceSaved& saved, const Matrix& grad_anchors, const Matrix& grad_keys);
+void infonce_mean_loss(const CudaExec& exec, const double* total, int64_t keys, double* loss);
 }  // namespace detail
 
 }  // namespace simclr

@@ -184,4 +184,8 @@ void infonce_backward(const CpuExec& exec, const ConstMatrix& e_all, const InfoN
   });
 }
 
+void infonce_mean_loss(const CpuExec&, const double* total, int64_t keys, double* loss) {
+  *loss = *total / static_cast<double>(keys);
+}
+
 }  // namespace simclr::detail

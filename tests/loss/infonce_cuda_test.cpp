@@ -1,0 +1,251 @@
+// InfoNCE and the movements of its rows on CUDA: held to the plain loops in double by the bounds that hold the CPU, to
+// values from outside, and to the same bits however shards are cut into calls.
+#include "kernels/infonce/infonce.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "kernels/infonce/row_order.h"
+#include "kernels/l2_normalize/l2_normalize.h"
+#include "tests/kernels/cuda_support.h"
+#include "tests/loss/infonce_testing.h"
+
+namespace simclr {
+namespace {
+
+using test::CudaMatrix;
+using test::CudaRun;
+using test::DeviceArray;
+using testing::InfoNceOutputs;
+using testing::normalized;
+using testing::problem;
+
+constexpr DataType kFloat = DataType::kFloat32;
+
+template <typename T>
+std::span<T> span_of(const DeviceArray<T>& array) {
+  return {array.data(), array.count()};
+}
+
+// One call forward and one back. Every output and the scratch start as NaN.
+class CudaInfoNce {
+ public:
+  CudaInfoNce(const CudaRun& run, const std::vector<float>& e, const InfoNceProblem& p, int64_t stride)
+      : run_(run),
+        p_(p),
+        memory_(infonce_saved_bytes(p)),
+        saved_(infonce_saved(p, span_of(memory_))),
+        e_all_(kFloat, p.keys(), p.columns, stride, e, test::kNaN),  // nobody reads the padding
+        grad_anchors_(kFloat, p.anchors(), p.columns, stride),
+        grad_keys_(kFloat, p.keys(), p.columns, stride),
+        shard_loss_(static_cast<size_t>(p.shards)) {}
+
+  void forward() { infonce_forward(run_.exec(), e_all_.view(), p_, saved_, span_of(shard_loss_)); }
+  void backward() { infonce_backward(run_.exec(), e_all_.view(), p_, saved_, grad_anchors_.view(), grad_keys_.view()); }
+  InfoNceOutputs read() const {
+    const std::vector<std::byte> bytes = memory_.download();
+    std::vector<double> losses(static_cast<size_t>(p_.anchors()));
+    std::memcpy(losses.data(),
+                &bytes[static_cast<size_t>(reinterpret_cast<std::byte*>(saved_.losses) - memory_.data())],
+                losses.size() * sizeof(double));
+    return {shard_loss_.download(), losses, grad_anchors_.plain(), grad_keys_.plain(),
+            grad_anchors_.padding_is_zero() && grad_keys_.padding_is_zero()};
+  }
+
+ private:
+  const CudaRun& run_;
+  InfoNceProblem p_;
+  DeviceArray<std::byte> memory_;
+  InfoNceSaved saved_;
+  CudaMatrix e_all_, grad_anchors_, grad_keys_;
+  DeviceArray<double> shard_loss_;
+};
+
+InfoNceOutputs run(const std::vector<float>& e, const InfoNceProblem& p, int64_t stride) {
+  const CudaRun cuda(Precision::kTf32, infonce_scratch(p));  // the loss is single precision whatever the network is
+  CudaInfoNce op(cuda, e, p, stride);
+  op.forward();
+  op.backward();
+  return op.read();
+}
+
+void expect_matches_reference(const std::vector<float>& e, const InfoNceProblem& p, int64_t stride) {
+  testing::expect_matches_reference(run(e, p, stride), e, p);
+}
+
+TEST(InfoNceCuda, MatchesTheReferenceForAllShapes) {
+  for (const int64_t columns : {1, 3, 127, 128}) {
+    for (const auto& [n, shards] : std::vector<std::pair<int64_t, int64_t>>{{2, 1}, {1, 8}, {3, 4}, {33, 1}}) {
+      const auto e = normalized(testing::make_views(n * shards, columns, 0.5F, 1), columns);
+      expect_matches_reference(e, problem(n, shards, columns), columns);
+      expect_matches_reference(e, problem(n, shards, columns, 0.2, 0.3), padded_cols(columns) + 8);
+    }
+  }
+}
+
+// 2B = 600 columns: more than a block has threads, and no multiple of it.
+TEST(InfoNceCuda, MatchesTheReferenceWhereARowIsLongerThanABlock) {
+  const auto e = normalized(testing::make_views(300, 17, 0.5F, 1), 17);
+  expect_matches_reference(e, problem(75, 4, 17), 17);
+}
+
+TEST(InfoNceCuda, SurvivesExtremes) {
+  for (const double temperature : {0.005, 0.05, 1.0, 100.0}) {
+    for (const double margin : {0.0, 1.9}) {
+      const InfoNceProblem p = problem(5, 2, 16, temperature, margin);
+      for (const auto& e : testing::extreme_rows()) expect_matches_reference(e, p, 16);
+    }
+  }
+}
+
+// Rank r of W owns S/W shards: each of its numbers has the bits that the rank which owns everything gets.
+TEST(InfoNceCuda, BitsDoNotDependOnTheShardsOwned) {
+  constexpr int64_t kColumns = 19, kImages = 5, kShards = 8;
+  const auto e = normalized(testing::make_views(kImages * kShards, kColumns, 0.3F, 7), kColumns);
+  const InfoNceOutputs whole = run(e, problem(kImages, kShards, kColumns), 32);
+  std::vector<std::vector<float>> k;
+  for (int64_t shard = 0; shard < kShards; ++shard) {
+    InfoNceProblem p = problem(kImages, kShards, kColumns);
+    p.shards = 1;
+    p.first_shard = shard;
+    const InfoNceOutputs one = run(e, p, 32);
+    EXPECT_EQ(one.shard_loss[0], whole.shard_loss[shard]);
+    const int64_t anchors = p.anchors(), elements = anchors * kColumns;
+    EXPECT_EQ(one.losses,
+              std::vector<double>(&whole.losses[shard * anchors], &whole.losses[shard * anchors] + anchors));
+    EXPECT_EQ(one.grad_anchors, std::vector<float>(&whole.grad_anchors[shard * elements],
+                                                   &whole.grad_anchors[shard * elements] + elements));
+    k.push_back(one.grad_keys);
+  }
+  for (size_t i = 0; i < whole.grad_keys.size(); ++i) {
+    ASSERT_EQ(whole.grad_keys[i],
+              ((k[0][i] + k[1][i]) + (k[2][i] + k[3][i])) + ((k[4][i] + k[5][i]) + (k[6][i] + k[7][i])));
+  }
+}
+
+TEST(InfoNceCuda, RunsBackwardTwiceOnWhatForwardLeft) {
+  const InfoNceProblem p = problem(4, 2, 8);
+  const CudaRun cuda(Precision::kFp32, infonce_scratch(p));
+  CudaInfoNce op(cuda, normalized(testing::make_views(8, 8, 0.3F, 8), 8), p, 8);
+  op.forward();
+  op.backward();
+  const InfoNceOutputs first = op.read();
+  op.backward();
+  EXPECT_EQ(op.read().grad_anchors, first.grad_anchors);
+  EXPECT_EQ(op.read().grad_keys, first.grad_keys);
+}
+
+TEST(InfoNceCuda, ShowsNonFiniteInput) {
+  auto e = normalized(testing::make_views(4, 8, 0.3F, 9), 8);
+  e[5] = test::kNaN;
+  for (const double loss : run(e, problem(4, 1, 8), 8).losses) EXPECT_TRUE(std::isnan(loss));
+}
+
+TEST(InfoNceCuda, MeanLoss) {
+  const CudaRun cuda(Precision::kFp32, {});
+  const DeviceArray<double> total(std::vector<double>{3}), loss(1);
+  infonce_mean_loss(cuda.exec(), total.data(), 8, loss.data());
+  EXPECT_EQ(loss.download()[0], 0.375);
+}
+
+struct Measured {
+  double loss;
+  std::vector<float> e, grad_z;
+};
+
+// From z [2B, C] in the global order to dL/dz, on one rank with one shard, where both orders are the same.
+Measured measure(const std::vector<float>& z, const InfoNceProblem& p) {
+  const CudaRun cuda(Precision::kFp32, infonce_scratch(p));
+  const int64_t rows = p.keys(), columns = p.columns;
+  const CudaMatrix z_in(kFloat, rows, columns, columns, z), e(kFloat, rows, columns, columns),
+      anchors(kFloat, rows, columns, columns), keys(kFloat, rows, columns, columns),
+      grad_z(kFloat, rows, columns, columns);
+  const DeviceArray<double> norms(static_cast<size_t>(rows)), shard_loss(1), loss(1);
+  const DeviceArray<std::byte> memory(infonce_saved_bytes(p));
+  const InfoNceSaved saved = infonce_saved(p, span_of(memory));
+  l2_normalize_forward(cuda.exec(), z_in.view(), e.view(), span_of(norms));
+  infonce_forward(cuda.exec(), e.view(), p, saved, span_of(shard_loss));
+  infonce_mean_loss(cuda.exec(), shard_loss.data(), p.keys(), loss.data());
+  infonce_backward(cuda.exec(), e.view(), p, saved, anchors.view(), keys.view());
+  add_rows(cuda.exec(), keys.view(), anchors.view());
+  l2_normalize_backward(cuda.exec(), e.view(), {norms.data(), norms.count()}, anchors.view(), grad_z.view());
+  return {.loss = loss.download()[0], .e = e.plain(), .grad_z = grad_z.plain()};
+}
+
+// Where 1 - p of the positive would keep no digit: the rule of the CPU, with the same bounds.
+TEST(InfoNceCuda, IsAccurateForAlignedViewsAtLowTemperature) {
+  const std::vector<float> z = testing::make_views(256, 128, 0.2F, 11);
+  for (const double temperature : {0.5, 0.1, 0.05}) {
+    const InfoNceReferenceSettings settings{.batch = 256, .columns = 128, .temperature = temperature};
+    const Measured got = measure(z, problem(256, 1, 128, temperature));
+    const double loss = infonce_reference_from_embeddings(testing::to_double(got.e), settings).loss;
+    const double loss_error = std::abs(got.loss / loss - 1);
+    const double grad_error =
+        testing::relative_error(got.grad_z, infonce_reference(testing::to_double(z), settings).grad_z);
+    fmt::print("tau {:<5} relative error of loss {:.1e}, dL/dz {:.1e}\n", temperature, loss_error, grad_error);
+    EXPECT_LE(loss_error, 1e-8);  // roundings of rows average out; a positive similarity in float would not pass
+    EXPECT_LE(grad_error, 1e-6);
+  }
+}
+
+TEST(InfoNceCuda, MatchesTheStoredValues) {
+  const char* shared = std::getenv("SIMCLR_SHARED");
+  if (shared == nullptr) GTEST_SKIP() << "SIMCLR_SHARED is not set: no reference values";
+  std::ifstream file(std::string(shared) + "/reference/infonce.json");
+  ASSERT_TRUE(file) << "cannot read reference/infonce.json under SIMCLR_SHARED";
+  const auto rows_of = [](const nlohmann::json& first, const nlohmann::json& second) {
+    std::vector<double> out;
+    for (const auto* view : {&first, &second}) {
+      for (const auto& row : *view) {
+        for (const auto& x : row) out.push_back(x.get<double>());
+      }
+    }
+    return out;
+  };
+  int compared = 0;
+  for (const auto& one : nlohmann::json::parse(file)) {
+    const double loss = one["loss"];
+    if (loss == 0) continue;  // below what its author's double could hold
+    const std::vector<double> z = rows_of(one["z1"], one["z2"]);
+    const InfoNceProblem p = problem(one["n"], 1, one["c"], one["temperature"], one["margin"]);
+    const Measured got = measure({z.begin(), z.end()}, p);
+    const std::vector<double> grad = rows_of(one["grad_z1"], one["grad_z2"]);
+    EXPECT_LE(std::abs(got.loss / loss - 1), 1e-5) << "B=" << p.batch << " tau=" << p.temperature;
+    EXPECT_LE(testing::relative_error(got.grad_z, grad), 1e-5) << "B=" << p.batch << " tau=" << p.temperature;
+    ++compared;
+  }
+  EXPECT_GE(compared, 5);
+}
+
+// Copies and single additions: the bits of the CPU, and nothing written beside the columns.
+TEST(RowOrderCuda, HasTheBitsOfTheCpu) {
+  const Exec cpu = CpuExec{.threads = 1};
+  const CudaRun cuda(Precision::kFp32, {});
+  for (const int64_t columns : {1, 3, 33, 128}) {
+    for (const auto& [n, shards] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {3, 2}, {5, 8}, {33, 4}}) {
+      const int64_t rows = 2 * n * shards, stride = columns + 5;
+      auto values = test::random_values(rows * columns, 1), other = test::random_values(rows * columns, 2);
+      const auto matrix = [&](std::vector<float>& v) { return Matrix{v.data(), rows, columns, columns}; };
+      std::vector<float> global(values.size()), by_shard(values.size()), sum = values;
+      shards_to_global_order(cpu, matrix(values), shards, matrix(global));
+      global_to_shard_order(cpu, matrix(values), shards, matrix(by_shard));
+      add_rows(cpu, matrix(other), matrix(sum));
+
+      const CudaMatrix in(kFloat, rows, columns, stride, values), more(kFloat, rows, columns, columns, other),
+          out(kFloat, rows, columns, columns), back(kFloat, rows, columns, stride, values),
+          total(kFloat, rows, columns, stride, values);
+      shards_to_global_order(cuda.exec(), in.view(), shards, out.view());
+      EXPECT_TRUE(test::same_bits(out.plain(), global));
+      global_to_shard_order(cuda.exec(), in.view(), shards, back.view());
+      EXPECT_TRUE(test::same_bits(back.plain(), by_shard));
+      add_rows(cuda.exec(), more.view(), total.view());
+      EXPECT_TRUE(test::same_bits(total.plain(), sum));
+      EXPECT_TRUE(back.padding_is_zero() && total.padding_is_zero());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace simclr
