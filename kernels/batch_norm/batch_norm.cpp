@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/batch_norm/batch_norm_chunks.h"
 #include "kernels/batch_norm/batch_norm_device.h"
 
 namespace simclr {
@@ -17,9 +18,11 @@ void check_groups(const ConstActivation& x, int groups) {
 }  // namespace
 
 ScratchNeed batch_norm_scratch(int64_t shards, int64_t channels, int groups) {
-  const auto padded = static_cast<size_t>(round_up(channels, channel_block()));
-  const size_t parts = static_cast<size_t>(shards * groups) * 2 * padded * sizeof(double);
-  const size_t coefficients = static_cast<size_t>(groups) * 4 * padded * sizeof(float);
+  const int64_t padded = round_up(channels, channel_block());
+  // On CUDA the chunks of each shard stand beside the shards; on the CPU there is less.
+  const auto chunks = static_cast<size_t>(batch_norm::most_chunks(padded, groups)), width = static_cast<size_t>(padded);
+  const size_t parts = static_cast<size_t>(shards * groups) * (chunks + 1) * 2 * width * sizeof(double);
+  const size_t coefficients = static_cast<size_t>(groups) * 4 * width * sizeof(float);
   return {.workspace_bytes = std::max(parts, coefficients)};
 }
 

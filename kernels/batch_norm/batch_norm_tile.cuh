@@ -1,0 +1,51 @@
+// Which elements a thread of the batch norm kernels has: blocks of kQuads x kLanes threads, each with four neighbouring
+// channels and every kLanes-th row of its chunk. So a warp reads whole lines of memory, and what belongs to a channel
+// stays in registers. Only for *_cuda.cu files of batch_norm.
+#pragma once
+
+#include "kernels/batch_norm/batch_norm_chunks.h"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/storage.cuh"
+#include "kernels/common/views.h"
+
+namespace simclr::batch_norm {
+
+inline constexpr int kQuads = kTileChannels / kFour;
+inline constexpr int kLanes = 32;
+
+// NHWC seen as [shards*groups, rows, padded].
+struct Maps {
+  int64_t rows = 0, padded = 0, chunk_rows = 0;
+  int groups = 1;
+};
+
+// What a thread has: channels c..c+3 of rows first, first + kLanes, ... below end; none when c is beyond the maps.
+struct Share {
+  int64_t part;  // shard * groups + group
+  int64_t c, first, end;
+  int64_t base;  // of channel c in row 0 of the part
+};
+
+inline Maps maps_of(const ConstActivation& x, int groups) {
+  return {.rows = x.samples / groups * x.height * x.width, .padded = x.padded_channels(), .groups = groups};
+}
+
+inline Grid grid_of(const Maps& maps, int64_t shards) {
+  return {.blocks = dim3(static_cast<unsigned>(ceil_div(maps.rows, maps.chunk_rows)),
+                         static_cast<unsigned>(tiles_of(maps.padded)), static_cast<unsigned>(shards * maps.groups)),
+          .threads = dim3(kQuads, kLanes)};
+}
+
+__device__ inline Share share_of(const Maps& maps) {
+  Share share;
+  share.part = blockIdx.z;
+  share.c = static_cast<int64_t>(blockIdx.y) * kTileChannels + threadIdx.x * kFour;
+  const int64_t begin = static_cast<int64_t>(blockIdx.x) * maps.chunk_rows;
+  share.first = begin + threadIdx.y;
+  share.end = begin + maps.chunk_rows < maps.rows ? begin + maps.chunk_rows : maps.rows;
+  if (share.c >= maps.padded) share.first = share.end;
+  share.base = share.part * maps.rows * maps.padded + share.c;
+  return share;
+}
+
+}  // namespace simclr::batch_norm
