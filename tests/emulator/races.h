@@ -25,7 +25,7 @@ void release(void* p);
 void acquire(void* p);
 // Which of the two fibers and stacks of a thread it has in this block.
 int slot(int thread);
-// The fibers of threads that never ended are of no use any more.
+// After a block that failed: threads that never ended are left, with all fibers.
 void abandon();
 #else
 inline constexpr bool kOwnStacks = false;

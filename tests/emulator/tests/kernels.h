@@ -31,7 +31,7 @@ constexpr int kAtomicResults = 8;
 cudaError_t atomics(int* out, double* total, cudaStream_t stream);
 // The order in which threads and blocks begin: out[0] counts them, out[1 + n] is the n-th.
 cudaError_t log_order(int* out, int blocks, int threads, cudaStream_t stream);
-// A launch with a million threads that do nothing.
+// Threads that do nothing.
 cudaError_t do_nothing(int blocks, int threads, cudaStream_t stream);
 // `rounds` barriers of all threads.
 cudaError_t many_barriers(int rounds, int threads, cudaStream_t stream);

@@ -14,7 +14,8 @@ Outcome run_scenario(const std::string& name, const std::vector<std::pair<std::s
                                "MEMORY_MIB", "MULTIPROCESSORS"}) {
     command += std::string(" -u EMULATOR_") + variable;
   }
-  command += " -u CUDA_VISIBLE_DEVICES";
+  command +=
+      " -u CUDA_VISIBLE_DEVICES TSAN_OPTIONS=atexit_sleep_ms=0";  // ThreadSanitizer sleeps for a second by default
   for (const auto& [variable, value] : environment) command += " " + variable + "=" + value;
   // exec: the process that is waited for is the program, not a shell.
   command = "exec " + command + " '" + EMULATOR_SCENARIOS + "' " + name + " 2>&1";
