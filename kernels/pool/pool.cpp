@@ -8,15 +8,15 @@ namespace {
 
 template <typename A, typename B>
 void check_average(const A& x, const B& y) {
-  SIMCLR_CHECK(y.rows == x.shards * x.samples && y.cols == x.channels && y.stride == x.padded_channels(),
-               "average pool: matrix [{}, {}] for {} samples of {} channels", y.rows, y.cols, x.shards * x.samples,
-               x.channels);
+  SIMCLR_CHECK(
+      y.rows == x.shards * x.samples && y.cols == x.channels && y.stride == x.padded_channels() && y.type == x.type,
+      "average pool: matrix [{}, {}] for {} samples of {} channels", y.rows, y.cols, x.shards * x.samples, x.channels);
 }
 
 template <typename A, typename B>
 void check_max(const A& x, const B& y) {
   SIMCLR_CHECK(x.shards == y.shards && x.samples == y.samples && x.channels == y.channels &&
-                   y.height == max_pool_out(x.height) && y.width == max_pool_out(x.width),
+                   y.height == max_pool_out(x.height) && y.width == max_pool_out(x.width) && y.type == x.type,
                "max pool: {}x{} to {}x{}", x.height, x.width, y.height, y.width);
 }
 

@@ -1,0 +1,148 @@
+// pool on CUDA, NHWC: four neighbouring channels a thread. Sums run in the order of the CPU op, so in float32 the bits
+// are its bits. Backward of max pooling gathers: each place of x looks at the windows that contain it.
+#include <cmath>
+
+#include "kernels/common/launch.cuh"
+#include "kernels/common/storage.cuh"
+#include "kernels/pool/pool_device.h"
+
+namespace simclr::pool {
+namespace {
+
+// y[i, c] = mean over places of x[i, place, c]
+template <typename T>
+__global__ void average_forward_kernel(const T* x, int64_t rows, int64_t places, int64_t padded, T* y) {
+  const int64_t quads = padded / kFour, step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  for (int64_t k = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < rows * quads; k += step) {
+    const T* from = x + k / quads * places * padded + k % quads * kFour;
+    float sum[kFour] = {};
+    for (int64_t p = 0; p < places; ++p) {
+      float v[kFour];
+      load_four(from + p * padded, v);
+      for (int l = 0; l < kFour; ++l) sum[l] += v[l];
+    }
+    for (float& v : sum) v /= static_cast<float>(places);
+    store_four(y + k * kFour, sum);
+  }
+}
+
+// grad_x[i, place, c] = grad_y[i, c] / places
+template <typename T>
+__global__ void average_backward_kernel(const T* grad_y, int64_t elements, int64_t places, int64_t channels,
+                                        int64_t padded, float share, T* grad_x) {
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x * kFour;
+  int64_t e = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kFour;
+  for (; e < elements; e += step) {
+    const int64_t row = e / padded, c = e % padded;  // of [samples*places, padded]
+    float g[kFour];
+    load_four(grad_y + row / places * padded + c, g);
+    for (int l = 0; l < kFour; ++l) g[l] = c + l < channels ? g[l] * share : 0.0F;
+    store_four(grad_x + e, g);
+  }
+}
+
+struct MaxPool {
+  int height, width, out_height, out_width, quads;  // of x, of y, groups of four channels
+};
+
+// A block for each row of y: sample and p.
+template <typename T>
+__global__ void max_forward_kernel(MaxPool size, const T* x, T* y, uint8_t* winners) {
+  const int64_t row = blockIdx.x, sample = row / size.out_height;
+  const int p = static_cast<int>(row % size.out_height);
+  for (int k = static_cast<int>(threadIdx.x); k < size.out_width * size.quads; k += static_cast<int>(blockDim.x)) {
+    const int q = k / size.quads, c = k % size.quads * kFour;
+    float most[kFour];
+    Four<uint8_t> win;
+    for (int l = 0; l < kFour; ++l) {
+      most[l] = -INFINITY;
+      // The first place of the window that lies inside: it wins when all are -infinity.
+      win.value[l] = static_cast<uint8_t>((p == 0 ? 3 : 0) + (q == 0 ? 1 : 0));
+    }
+    for (int u = 0; u < 3; ++u) {
+      const int iy = 2 * p + u - 1;
+      if (iy < 0 || iy >= size.height) continue;
+      for (int v = 0; v < 3; ++v) {
+        const int ix = 2 * q + v - 1;
+        if (ix < 0 || ix >= size.width) continue;
+        float in[kFour];
+        load_four(x + ((sample * size.height + iy) * size.width + ix) * size.quads * kFour + c, in);
+        for (int l = 0; l < kFour; ++l) {
+          if (in[l] > most[l] || std::isnan(in[l])) most[l] = in[l], win.value[l] = static_cast<uint8_t>(u * 3 + v);
+        }
+      }
+    }
+    const int64_t out = (row * size.out_width + q) * size.quads * kFour + c;
+    store_four(y + out, most);
+    *reinterpret_cast<Four<uint8_t>*>(winners + out) = win;
+  }
+}
+
+// A block for each row of x: sample and iy. Place iy = 2p + u - 1 is in the windows p = iy/2 and (iy+1)/2.
+template <typename T>
+__global__ void max_backward_kernel(MaxPool size, const T* grad_y, const uint8_t* winners, T* grad_x) {
+  const int64_t row = blockIdx.x, sample = row / size.height;
+  const int iy = static_cast<int>(row % size.height);
+  for (int k = static_cast<int>(threadIdx.x); k < size.width * size.quads; k += static_cast<int>(blockDim.x)) {
+    const int ix = k / size.quads, c = k % size.quads * kFour;
+    float sum[kFour] = {};
+    for (int p = iy / 2; p <= (iy + 1) / 2 && p < size.out_height; ++p) {
+      for (int q = ix / 2; q <= (ix + 1) / 2 && q < size.out_width; ++q) {
+        const int here = (iy - 2 * p + 1) * 3 + ix - 2 * q + 1;
+        const int64_t out = ((sample * size.out_height + p) * size.out_width + q) * size.quads * kFour + c;
+        const Four<uint8_t> win = *reinterpret_cast<const Four<uint8_t>*>(winners + out);
+        float g[kFour];
+        load_four(grad_y + out, g);
+        for (int l = 0; l < kFour; ++l) sum[l] += win.value[l] == here ? g[l] : 0.0F;
+      }
+    }
+    store_four(grad_x + (row * size.width + ix) * size.quads * kFour + c, sum);
+  }
+}
+
+MaxPool sizes_of(const ConstActivation& x, const ConstActivation& y) {
+  return {.height = static_cast<int>(x.height),
+          .width = static_cast<int>(x.width),
+          .out_height = static_cast<int>(y.height),
+          .out_width = static_cast<int>(y.width),
+          .quads = static_cast<int>(x.padded_channels() / kFour)};
+}
+
+Grid block_each(int64_t rows) {
+  return {.blocks = static_cast<unsigned>(rows), .threads = kThreads};
+}
+
+}  // namespace
+
+void average_forward(const CudaExec& exec, ConstActivation x, Matrix y) {
+  with_storage(x.type, [&]<typename T>(T) {
+    launch(exec, "average_pool_forward", elementwise_grid(y.elements() / kFour), average_forward_kernel<T>,
+           stored_as<T>(x.data), y.rows, x.height * x.width, y.stride, stored_as<T>(y.data));
+  });
+}
+
+void average_backward(const CudaExec& exec, ConstMatrix grad_y, Activation grad_x) {
+  const int64_t places = grad_x.height * grad_x.width;
+  with_storage(grad_x.type, [&]<typename T>(T) {
+    launch(exec, "average_pool_backward", elementwise_grid(grad_x.elements() / kFour), average_backward_kernel<T>,
+           stored_as<T>(grad_y.data), grad_x.elements(), places, grad_x.channels, grad_y.stride,
+           1.0F / static_cast<float>(places), stored_as<T>(grad_x.data));
+  });
+}
+
+void max_forward(const CudaExec& exec, ConstActivation x, Activation y, uint8_t* winners) {
+  with_storage(x.type, [&]<typename T>(T) {
+    launch(exec, "max_pool_forward", block_each(x.shards * x.samples * y.height), max_forward_kernel<T>, sizes_of(x, y),
+           stored_as<T>(x.data), stored_as<T>(y.data), winners);
+  });
+}
+
+void max_backward(const CudaExec& exec, ConstActivation grad_y, const uint8_t* winners, Activation grad_x) {
+  with_storage(grad_x.type, [&]<typename T>(T) {
+    launch(exec, "max_pool_backward", block_each(grad_x.shards * grad_x.samples * grad_x.height),
+           max_backward_kernel<T>, sizes_of(grad_x, grad_y), stored_as<T>(grad_y.data), winners,
+           stored_as<T>(grad_x.data));
+  });
+}
+
+}  // namespace simclr::pool
