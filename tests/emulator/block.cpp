@@ -76,8 +76,8 @@ Fiber& cpu = *new Fiber;                      // the stack of the CPU's thread
 Fiber* current = &cpu;
 
 std::string name_place(const Where& where) {
-  std::string file = where.file_name();
-  return file.substr(file.find_last_of('/') + 1) + ":" + std::to_string(where.line());
+  const std::string file = where.file;
+  return file.substr(file.find_last_of('/') + 1) + ":" + std::to_string(where.line);
 }
 
 std::string name_thread(int thread) {
@@ -86,11 +86,11 @@ std::string name_thread(int thread) {
 }
 
 bool same_place(const Where& a, const Where& b) {
-  return a.line() == b.line() && a.column() == b.column() && std::string_view(a.file_name()) == b.file_name();
+  return a.line == b.line && std::string_view(a.file) == b.file;
 }
 
-void note_error(std::string text) {
-  if (block.error.empty()) block.error = std::move(text);
+void note_error(const std::string& text) {
+  if (block.error.empty()) block.error = text;
 }
 
 void become(Fiber* fiber, int thread) {

@@ -57,7 +57,7 @@ bool is_on_side(const void* p, size_t bytes, Side side) {
   const bool on_device = a != nullptr && a->space == Space::kDevice;
   if (side == Side::kDevice && !on_device) return false;
   if (side == Side::kHost && on_device) return false;
-  return a == nullptr || bytes <= a->begin + a->bytes - reinterpret_cast<uintptr_t>(p);
+  return a == nullptr || bytes <= a->bytes_from(p);
 }
 
 const char* name_of(cudaMemcpyKind kind) {

@@ -84,18 +84,17 @@ const char* name_of(Space space) {
 }
 
 void free_memory(const Allocation& allocation) {
-  void* p = reinterpret_cast<void*>(allocation.begin);
   if (!tail_is_intact(allocation)) {
     break_device(cudaErrorIllegalAddress, "something wrote behind the end of %s of %zu bytes",
                  name_of(allocation.space), allocation.bytes);
   }
   used[allocation.device] -= allocation.space == Space::kDevice ? allocation.bytes : 0;
-  freed[allocation.begin] = allocation;
+  freed[allocation.begin()] = allocation;
   if (freed.size() > kRemembered) freed.erase(freed.begin());
-  if (in_arena(p)) {
-    madvise(p, round_up(allocation.bytes + kTail, kPage), MADV_DONTNEED);
+  if (in_arena(allocation.data)) {
+    madvise(allocation.data, round_up(allocation.bytes + kTail, kPage), MADV_DONTNEED);
   } else {
-    std::free(p);
+    std::free(allocation.data);
   }
 }
 
@@ -138,7 +137,7 @@ void* allocate(Space space, size_t bytes, int device) {
   poison(p, bytes + kTail);
   const auto begin = reinterpret_cast<uintptr_t>(p);
   forget_overlapping(freed, begin, bytes);
-  live[begin] = {.begin = begin, .bytes = bytes, .space = space, .device = device};
+  live[begin] = {.data = static_cast<std::byte*>(p), .bytes = bytes, .space = space, .device = device};
   used[device] += space == Space::kDevice ? bytes : 0;
   return p;
 }
@@ -157,7 +156,7 @@ void release_all(int device) {
   for (auto it = live.begin(); it != live.end();) {
     const Allocation allocation = it->second;
     ++it;
-    if (allocation.device == device) release(allocation.space, reinterpret_cast<void*>(allocation.begin));
+    if (allocation.device == device) release(allocation.space, allocation.data);
   }
 }
 
@@ -170,9 +169,9 @@ size_t used_bytes(int device) {
 }
 
 bool tail_is_intact(const Allocation& allocation) {
-  const auto* tail = reinterpret_cast<const unsigned char*>(allocation.begin + allocation.bytes);
+  const std::byte* tail = allocation.data + allocation.bytes;
   for (size_t i = 0; i < kTail; ++i) {
-    if (tail[i] != 0xFF) return false;
+    if (tail[i] != std::byte{0xFF}) return false;
   }
   return true;
 }
@@ -183,7 +182,7 @@ bool inside(const void* p, size_t bytes, Space space, int device) {
   std::lock_guard guard(runtime_lock());
   const Allocation* a = find_allocation(p);
   return a != nullptr && a->space == space && (device == kAnyDevice || device == a->device) &&
-         bytes <= a->begin + a->bytes - reinterpret_cast<uintptr_t>(p);
+         bytes <= a->bytes_from(p);
 }
 }  // namespace
 
@@ -202,7 +201,7 @@ const char* describe_pointer(const void* p) {
   const Allocation* a = find_in(live, address);
   if (a != nullptr) {
     text = std::string(name_of(a->space)) + " of " + std::to_string(a->bytes) + " bytes, " +
-           std::to_string(a->begin + a->bytes - address) + " before its end";
+           std::to_string(a->bytes_from(p)) + " before its end";
     if (settings().devices > 1) text += ", of device " + std::to_string(a->device);
   } else if (p == nullptr) {
     text = "null";

@@ -11,12 +11,15 @@ namespace simclr::emulator {
 enum class Space { kDevice, kPinned };
 
 struct Allocation {
-  uintptr_t begin = 0;
+  std::byte* data = nullptr;
   size_t bytes = 0;
   Space space = Space::kDevice;
   int device = 0;
 
-  bool contains(uintptr_t address) const { return address >= begin && address - begin < bytes; }
+  uintptr_t begin() const { return reinterpret_cast<uintptr_t>(data); }
+  bool contains(uintptr_t address) const { return address >= begin() && address - begin() < bytes; }
+  // The bytes from p, which lies within, to the end.
+  size_t bytes_from(const void* p) const { return begin() + bytes - reinterpret_cast<uintptr_t>(p); }
 };
 
 // nullptr when the device has no room (EMULATOR_MEMORY_MIB) or the machine has none. bytes >= 1; 256-byte aligned.

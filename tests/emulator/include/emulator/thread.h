@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <source_location>
 #include <type_traits>
 
 #undef __shared__
@@ -36,7 +35,14 @@ inline constexpr int warpSize = 32;
 
 namespace simclr::emulator {
 
-using Where = std::source_location;
+// A place in a kernel. As a default argument, current() is the place of the call.
+struct Where {
+  const char* file = "";
+  unsigned line = 0;
+  static constexpr Where current(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
 
 enum class Barrier { kPlain, kCount, kAnd, kOr };
 enum class Shuffle { kIndex, kUp, kDown, kXor };
