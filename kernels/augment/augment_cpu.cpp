@@ -4,34 +4,10 @@
 #include <cmath>
 
 #include "kernels/augment/augment_ops.h"
+#include "kernels/augment/pixel.h"
 #include "kernels/common/parallel.h"
 
 namespace simclr {
-namespace {
-
-constexpr float kRed = 0.2989f, kGreen = 0.587f, kBlue = 0.114f;  // torchvision's rgb_to_grayscale
-
-// always_inline: only code inlined into a clone is compiled for the clone's instruction set.
-[[gnu::always_inline]] inline float gray_of(float r, float g, float b) {
-  return kRed * r + kGreen * g + kBlue * b;
-}
-[[gnu::always_inline]] inline float clamp01(float v) {
-  return std::min(std::max(v, 0.0f), 1.0f);
-}
-
-// See adjust_hue. k in [0, 16).
-[[gnu::always_inline]] inline float hue_channel(float k, float value, float chroma) {
-  k -= (k >= 6 ? 6.0f : 0.0f) + (k >= 12 ? 6.0f : 0.0f);
-  return value - chroma * std::max(0.0f, std::min(std::min(k, 4 - k), 1.0f));
-}
-
-// Index of a pixel outside [0, size), mirrored without repeating the edge: -1 -> 1, size -> size - 2.
-inline int64_t reflect(int64_t i, int64_t size) {
-  if (i < 0) i = -i;
-  return i < size ? i : 2 * (size - 1) - i;
-}
-
-}  // namespace
 
 SIMCLR_MULTIVERSION
 void adjust_brightness(float* x, int64_t pixels, float factor) {

@@ -1,0 +1,28 @@
+// CPU: render_view for each job, one task a view.
+#include <algorithm>
+
+#include "kernels/augment/augment_batch.h"
+#include "kernels/common/parallel.h"
+
+namespace simclr::detail {
+
+ScratchNeed render_views_scratch(const CpuExec&, const ViewParams& params, int64_t height, int64_t width) {
+  return {.thread_bytes = static_cast<size_t>(view_scratch_bytes(params, height, width))};
+}
+
+void render_views(const CpuExec& exec, const ViewParams& params, const uint8_t* pictures, const ViewJobs& jobs,
+                  const Images& images) {
+  SIMCLR_CHECK(images.type == DataType::kFloat32, "views on the CPU are float32");
+  parallel_for(exec, static_cast<int64_t>(jobs.jobs.size()), [&](int64_t k, int thread) {
+    const ViewJob& job = jobs.jobs[static_cast<size_t>(k)];
+    float* out = images.sample(k);  // [3, size, size]
+    if (job.height == 0) {
+      std::fill_n(out, images.sample_elements(), 0.0f);
+      return;
+    }
+    const PictureView picture{pictures + job.offset, job.height, job.width};
+    render_view(picture, job.draw, params, {exec.scratch_of(thread), exec.thread_scratch_bytes}, out);
+  });
+}
+
+}  // namespace simclr::detail
