@@ -6,7 +6,7 @@ set -euo pipefail
 usage() {
   cat <<'TEXT'
 usage: scripts/install_deps.sh [--dev] [--list]
-  --dev   also what checks the sources: clang-format, clang-tidy, git
+  --dev   also what checks the sources: clang-format, clang-tidy, git, and what the CUDA tests on the CPU need
   --list  print the packages and what each is for, install nothing
 TEXT
 }
@@ -36,6 +36,7 @@ clang-format       style of the sources
 clang-tidy         static checks
 libomp-dev         omp.h for clang-tidy
 git                the list of changed files
+libboost-context-dev fibers: the threads of CUDA kernels that tests run on the CPU
 TEXT
 }
 

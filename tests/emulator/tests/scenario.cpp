@@ -12,11 +12,11 @@ Outcome run_scenario(const std::string& name, const std::vector<std::pair<std::s
   std::string command = "env";
   for (const char* variable : {"ORDER", "SEED", "STREAMS", "PROTECT", "LEAKS", "DEVICES", "NO_DEVICE", "RACE_BLOCKS",
                                "MEMORY_MIB", "MULTIPROCESSORS"}) {
-    command += std::string(" -u EMULATOR_") + variable;
+    command.append(" -u EMULATOR_").append(variable);
   }
   command +=
       " -u CUDA_VISIBLE_DEVICES TSAN_OPTIONS=atexit_sleep_ms=0";  // ThreadSanitizer sleeps for a second by default
-  for (const auto& [variable, value] : environment) command += " " + variable + "=" + value;
+  for (const auto& [variable, value] : environment) command.append(" ").append(variable).append("=").append(value);
   // exec: the process that is waited for is the program, not a shell.
   command = "exec " + command + " '" + EMULATOR_SCENARIOS + "' " + name + " 2>&1";
 
