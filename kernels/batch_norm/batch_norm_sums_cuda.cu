@@ -128,7 +128,7 @@ __global__ void add_shards_kernel(const double* parts, int shards, int64_t eleme
 template <typename T, typename SumChunksFn>
 void sum_over_shards(const CudaExec& exec, const ConstActivation& x, int groups, const T* first_row, double* sums,
                      SumChunksFn&& sum_chunks) {
-  SIMCLR_CHECK(x.shards <= kMostTreeParts, "batch norm of {} shards, at most {}", x.shards, kMostTreeParts);
+  const int shards = tree_parts(x.shards);
   Maps maps = maps_of(x, groups);
   maps.chunk_rows = rows_of_chunk(maps.rows, maps.padded, groups);
   const Grid grid = grid_of(maps, x.shards);
@@ -143,7 +143,7 @@ void sum_over_shards(const CudaExec& exec, const ConstActivation& x, int groups,
   launch(exec, "batch_norm_add_chunks", tiles, add_chunks_kernel<T>, maps, chunks, partial, first_row, parts);
   if (x.shards == 1) return;
   const Grid threads{.blocks = static_cast<unsigned>(ceil_div(elements, kThreads)), .threads = kThreads};
-  launch(exec, "batch_norm_add_shards", threads, add_shards_kernel, parts, static_cast<int>(x.shards), elements, sums);
+  launch(exec, "batch_norm_add_shards", threads, add_shards_kernel, parts, shards, elements, sums);
 }
 
 }  // namespace

@@ -2,11 +2,21 @@
 // files.
 #pragma once
 
+#include <bit>
 #include <cstdint>
+
+#include "kernels/common/error.h"
 
 namespace simclr {
 
 inline constexpr int kMostTreeParts = 64;
+
+// count, checked on the host.
+inline int tree_parts(int64_t count) {
+  SIMCLR_CHECK(count >= 1 && count <= kMostTreeParts && std::has_single_bit(static_cast<uint64_t>(count)),
+               "a tree over {} parts: not a power of two up to {}", count, kMostTreeParts);
+  return static_cast<int>(count);
+}
 
 // ((p0+p1)+(p2+p3))+((p4+p5)+...) with p_i = part(i); count is a power of two, at most kMostTreeParts.
 template <typename T, typename PartFn>

@@ -16,9 +16,8 @@ __global__ void sum_parts_kernel(const T* parts, int count, int64_t stride, int6
 
 template <typename T>
 void sum_parts(const CudaExec& exec, const T* parts, int64_t count, int64_t stride, int64_t elements, T* sum) {
-  SIMCLR_CHECK(count <= kMostTreeParts, "a sum of {} parts, at most {}", count, kMostTreeParts);
   if (elements == 0) return;
-  launch(exec, "ordered_sum", elementwise_grid(elements), sum_parts_kernel<T>, parts, static_cast<int>(count), stride,
+  launch(exec, "ordered_sum", elementwise_grid(elements), sum_parts_kernel<T>, parts, tree_parts(count), stride,
          elements, sum);
 }
 
