@@ -1,9 +1,13 @@
 // Settings from the environment.
 #include "tests/emulator/settings.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <string>
+#include <iterator>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,7 +45,25 @@ void count(const char* name, unsigned long long least, unsigned long long most, 
   setting = static_cast<T>(value * unit);
 }
 
+// A variable that nobody reads is a misspelt one. The fakes' own begin with their names.
+void refuse_unknown_variables() {
+  constexpr std::string_view kKnown[] = {
+      "ORDER=",     "STREAMS=",         "SEED=", "PROTECT=", "LEAKS=", "DEVICES=", "RACE_BLOCKS=", "MEMORY_MIB=",
+      "NO_DEVICE=", "MULTIPROCESSORS=", "NCCL_", "CUDNN_",   "CUBLAS_"};
+  constexpr std::string_view kPrefix = "EMULATOR_";
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    if (!text.starts_with(kPrefix)) continue;
+    const std::string_view rest = text.substr(kPrefix.size());
+    const auto is_start = [rest](std::string_view known) { return rest.starts_with(known); };
+    if (std::any_of(std::begin(kKnown), std::end(kKnown), is_start)) continue;
+    complain("%s: no such setting", *variable);
+    std::_Exit(2);
+  }
+}
+
 Settings read_settings() {
+  refuse_unknown_variables();
   Settings s;
   const std::vector<std::pair<const char*, bool>> switches{{"0", false}, {"1", true}};
   choose<Order>("EMULATOR_ORDER",

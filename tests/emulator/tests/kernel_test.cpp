@@ -110,13 +110,15 @@ TEST(Kernel, IndicesOfThreeDimensions) {
   EXPECT_EQ(indices, expected);
 }
 
-TEST(Kernel, WarpOperations) {
+class WarpOperations : public testing::TestWithParam<int> {};
+
+TEST_P(WarpOperations, OfEachLane) {
   const Stream stream;
-  constexpr int kThreads = 64;
-  const DeviceArray<int> out(kThreads * kWarpResults);
-  ASSERT_EQ(warp_operations(out.data(), kThreads, stream), cudaSuccess);
+  const int threads = GetParam();
+  const DeviceArray<int> out(static_cast<size_t>(threads) * kWarpResults);
+  ASSERT_EQ(warp_operations(out.data(), threads, stream), cudaSuccess);
   const std::vector<int> results = out.read_after(stream);
-  for (int t = 0; t < kThreads; ++t) {
+  for (int t = 0; t < threads; ++t) {
     const int* r = results.data() + t * kWarpResults;
     const int lane = t % 32;
     const int first = t - lane;  // thread of lane 0
@@ -125,19 +127,23 @@ TEST(Kernel, WarpOperations) {
     EXPECT_EQ(r[1], 100 + first + lane / 8 * 8 + 1);
     EXPECT_EQ(r[2], lane >= 1 ? value - 1 : value);
     EXPECT_EQ(r[3], lane % 8 >= 2 ? value - 2 : value);
-    EXPECT_EQ(r[4], lane < 31 ? value + 1 : value);
+    const int undefined = -1;  // of a lane that is not there
+    EXPECT_EQ(r[4], lane == 31 ? value : (t + 1 < threads ? value + 1 : undefined));
     EXPECT_EQ(r[5], lane % 8 < 6 ? value + 2 : value);
     EXPECT_EQ(r[6], 100 + (t ^ 1));
     // An earlier group can be read, a later one cannot.
     EXPECT_EQ(r[7], (lane / 8) % 2 == 1 ? value - 8 : value);
     unsigned multiples = 0;
-    for (int l = 0; l < 32; ++l) multiples |= (first + l) % 3 == 0 ? 1U << l : 0U;
+    for (int l = 0; l < std::min(32, threads - first); ++l) multiples |= (first + l) % 3 == 0 ? 1U << l : 0U;
     EXPECT_EQ(static_cast<unsigned>(r[8]), multiples);
     EXPECT_EQ(r[9], 1);
     EXPECT_EQ(r[10], 0);
     EXPECT_EQ(r[11], t % 2 == 0 ? 100 + (t ^ 2) : -1);
   }
 }
+
+// 40: the last warp has 8 lanes.
+INSTANTIATE_TEST_SUITE_P(Kernel, WarpOperations, testing::Values(32, 64, 40));
 
 TEST(Kernel, BarriersThatCount) {
   const Stream stream;

@@ -108,6 +108,7 @@ TEST(Settings, MisspeltValuesEndTheProcess) {
   EXPECT_THAT(outcome.output, HasSubstr("EMULATOR_ORDER=backwards is none of the values that it takes"));
   EXPECT_EQ(run_scenario("devices", {{"EMULATOR_DEVICES", "0"}}).exit_code, 2);
   EXPECT_EQ(run_scenario("devices", {{"EMULATOR_SEED", "x"}}).exit_code, 2);
+  EXPECT_EQ(run_scenario("devices", {{"EMULATOR_STREAM", "lazy"}}).exit_code, 2);
 }
 
 }  // namespace
