@@ -27,7 +27,7 @@ ExitCode run_command(const CommandLine& line, RunHandles& handles) {
     case Command::kTrain:
       return train(line, handles);
     case Command::kInfo:
-      agree_on(*handles.collectives, [&] {
+      agree_on(*handles.bootstrap, [&] {
         if (first) print_out(describe_checkpoint(line.info_file, InfoConfig::kLeaveOut));
       });
       break;
@@ -48,9 +48,9 @@ int run_program(int argc, char** argv) {
     session.emplace();
     handles.session = &*session;
     start_log({.rank = session->rank(), .ranks = session->size(), .host = host_name()});
-    handles.collectives =
+    handles.bootstrap =
         make_collectives(*session, Reduction::kFastest, &handles.heartbeat);  // for any number of ranks
-    const CommandLine line = agree_on(*handles.collectives, [&] { return parse_command_line(argc, argv); });
+    const CommandLine line = agree_on(*handles.bootstrap, [&] { return parse_command_line(argc, argv); });
     return static_cast<int>(run_command(line, handles));
   } catch (...) {
     return static_cast<int>(leave_after_error(handles.way(), std::current_exception()));

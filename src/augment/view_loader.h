@@ -10,19 +10,12 @@
 #include <vector>
 
 #include "kernels/augment/augment.h"
-#include "kernels/common/views.h"
+#include "src/augment/batch_source.h"
 #include "src/data/dataset.h"
 #include "src/data/sampler.h"
 #include "src/device/buffer.h"
 
 namespace simclr {
-
-// What one rank feeds to the network in one step.
-struct Batch {
-  int64_t step = 0, epoch = 0;
-  Images images;                 // [shards, 2n, 3, size, size]; within a shard view 1 of its n pictures, then view 2
-  std::vector<int64_t> samples;  // [shards, n], the pictures
-};
 
 struct ViewLoaderSettings {
   uint64_t seed = 0;
@@ -35,20 +28,17 @@ struct ViewLoaderSettings {
 // data.workers with auto (-1) resolved: one thread, which feeds 100 times what a core can train on 32x32 pictures.
 int resolve_workers(int setting);
 
-class ViewLoader {
+class ViewLoader final : public BatchSource {
  public:
   // The data set, the plan and their data outlive the loader. Work begins at once.
   ViewLoader(const Dataset& dataset, const SamplePlan& plan, const ViewParams& params,
              const ViewLoaderSettings& settings);
-  ~ViewLoader();  // at any moment; waits for the pictures that are being made
+  ~ViewLoader() override;  // at any moment; waits for the pictures that are being made
   ViewLoader(const ViewLoader&) = delete;
   ViewLoader& operator=(const ViewLoader&) = delete;
 
-  // The batch of the next step; valid until the next call. An error of a picture is thrown here, as itself, when its
-  // batch is due (the first picture of the batch that failed), and again by every later call.
-  const Batch& next();
-
-  double last_wait_s() const { return last_wait_s_; }  // how long the last next() took
+  const Batch& next() override;
+  double last_wait_s() const override { return last_wait_s_; }
   double total_wait_s() const { return total_wait_s_; }
 
  private:

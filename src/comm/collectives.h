@@ -1,8 +1,10 @@
 // The communicator of the training step: everything that ranks exchange after bootstrap. One screen on purpose.
-// Implementations: MpiCollectives (host memory), SingleProcessCollectives; NCCL joins with CUDA.
+// Implementations: MpiCollectives and SingleProcessCollectives (host memory), NcclCollectives (GPU memory), and
+// StagedCollectives, which carries host memory over those of a GPU.
 //
 // All ranks call the same operations in the same order with the same counts. On the CPU an operation is complete when
-// it returns. A failure throws Error(kDevice); a rank that does not come is noticed by the watchdog (watchdog.h).
+// it returns; on a GPU it is queued, in order with what the device's stream computes before and after. A failure throws
+// Error(kDevice); a rank that does not come is noticed by the watchdog (watchdog.h).
 #pragma once
 
 #include <cstddef>
@@ -57,6 +59,11 @@ class Collectives {
   // place the bits do not depend on size(). size() is a power of two. Float32 or float64.
   virtual void ordered_sum(TypedSpan data) = 0;
 
+  // ordered_sum beside the computation: data is not touched between the call and finish_sums(), and what is queued
+  // after finish_sums() sees all sums. Where nothing can run beside, the sum is done at once.
+  virtual void start_ordered_sum(TypedSpan data) { ordered_sum(data); }
+  virtual void finish_sums() {}
+
   // receive = elements [rank() * receive.count, (rank()+1) * receive.count) of the ordered sum of send.
   // send.count == size() * receive.count; send is left as it was.
   virtual void reduce_scatter(ConstTypedSpan send, TypedSpan receive) = 0;
@@ -64,7 +71,7 @@ class Collectives {
   // data of rank root reaches all.
   virtual void broadcast(TypedSpan data, int root) = 0;
 
-  // Returns when every rank has called it.
+  // Returns when every rank has called it; on a GPU also when all that was queued before is done.
   virtual void barrier() = 0;
 };
 

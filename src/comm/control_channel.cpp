@@ -1,6 +1,7 @@
 #include "src/comm/control_channel.h"
 
-#include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <map>
 #include <span>
 
@@ -8,21 +9,32 @@
 
 namespace simclr {
 
-ControlChannel::ControlChannel(Collectives& collectives) : collectives_(collectives) {
-  for (auto& words : words_) words.resize(static_cast<size_t>(collectives.size()));
+ControlChannel::ControlChannel(Collectives& collectives, Context& context)
+    : collectives_(collectives), device_(context.device()) {
+  const size_t all_bytes = static_cast<size_t>(collectives.size()) * sizeof(ControlWord);
+  for (Slot& slot : slots_) {
+    slot.upload = device_.make_upload(sizeof(ControlWord));
+    slot.mine = context.allocate(sizeof(ControlWord));
+    slot.all = context.allocate(all_bytes);
+    slot.readback = device_.make_readback(all_bytes);
+  }
 }
 
-void ControlChannel::post(const ControlWord& word) {
+void ControlChannel::post(const ControlWord& word, const OnDevice& on_device) {
   if (!started_) first_pending_ = next_ = word.step;
   started_ = true;
   SIMCLR_CHECK(word.step == next_, "control word of step {}, expected {}", word.step, next_);
   SIMCLR_CHECK(next_ - first_pending_ <= kDelay, "the control words of step {} were not looked at", first_pending_);
-  std::vector<ControlWord>& words = words_[word.step % (kDelay + 1)];
-  collectives_.all_gather(std::as_bytes(std::span(&word, 1)), std::as_writable_bytes(std::span(words)));
-  for (size_t r = 0; r < words.size(); ++r)
-    if (words[r].step != word.step)
-      fail(ExitCode::kDevice, "rank {} is at step {}, rank {} at step {}; please report it", r, words[r].step,
-           collectives_.rank(), word.step);
+  Slot& slot = slots_[static_cast<size_t>(word.step % (kDelay + 1))];
+  std::memcpy(slot.upload->host(), &word, sizeof word);
+  slot.upload->start(slot.mine.data());
+  if (on_device.non_finite)
+    device_.copy(slot.mine.data() + offsetof(ControlWord, non_finite), on_device.non_finite, sizeof word.non_finite);
+  if (on_device.weights_hash)
+    device_.copy(slot.mine.data() + offsetof(ControlWord, weights_hash), on_device.weights_hash,
+                 sizeof word.weights_hash);
+  collectives_.all_gather(slot.mine.as<std::byte>(), slot.all.as<std::byte>());
+  slot.readback->start(slot.all.data());
   ++next_;
 }
 
@@ -44,8 +56,14 @@ std::vector<Decision> ControlChannel::drain() {
   return decisions;
 }
 
-Decision ControlChannel::decide(int64_t step) const {
-  const std::vector<ControlWord>& words = words_[step % (kDelay + 1)];
+Decision ControlChannel::decide(int64_t step) {
+  std::vector<ControlWord> words(static_cast<size_t>(collectives_.size()));
+  std::memcpy(words.data(), slots_[static_cast<size_t>(step % (kDelay + 1))].readback->wait(),
+              words.size() * sizeof(ControlWord));
+  for (size_t r = 0; r < words.size(); ++r)
+    if (words[r].step != step)
+      fail(ExitCode::kDevice, "rank {} is at step {}, rank {} at step {}; please report it", r, words[r].step,
+           collectives_.rank(), step);
   Decision decision;
   decision.step = step;
   bool differ = false;

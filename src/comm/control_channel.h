@@ -5,20 +5,22 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "src/comm/collectives.h"
+#include "src/device/context.h"
 
 namespace simclr {
 
-// One rank's word about one step.
+// One rank's word about one step. Plain bytes: it travels through the memory of the device.
 struct ControlWord {
   int64_t step = 0;
   int32_t stop_signal = 0;  // 0: nobody asked this rank to stop
   int32_t error_code = 0;   // an ExitCode; 0: none. The reason follows when all ranks act on it, by agree()
-  uint32_t non_finite = 0;  // 1: loss or gradient of this step is not finite
+  int32_t non_finite = 0;   // not 0: loss or gradient of this step is not finite
   uint32_t hash_due = 0;    // 1: weights_hash is set
   uint64_t weights_hash = 0;
 };
@@ -47,23 +49,39 @@ class ControlChannel {
  public:
   static constexpr int64_t kDelay = 2;  // steps
 
-  explicit ControlChannel(Collectives& collectives);
+  ControlChannel(Collectives& collectives, Context& context);
 
-  // Once per step on every rank, with consecutive steps. Error(kDevice) when the ranks are at different steps.
-  void post(const ControlWord& word);
+  // What only the device knows when the word is posted: places in its memory, read in the order of its work. Null: the
+  // word's own value stands.
+  struct OnDevice {
+    const int* non_finite = nullptr;
+    const uint64_t* weights_hash = nullptr;
+  };
+  // Once per step on every rank, with consecutive steps. Waits for nobody on a GPU.
+  void post(const ControlWord& word, const OnDevice& on_device);
+  void post(const ControlWord& word) { post(word, {}); }
 
-  // After post() of `step`: what the words of step - 2 ask for; none when nothing.
+  // After post() of `step`: what the words of step - 2 ask for; none when nothing. Error(kDevice) when the ranks were
+  // at different steps.
   std::optional<Decision> decision_for(int64_t step);
 
   // After the last step: what the words of the steps that nobody has looked at yet ask for, oldest first.
   std::vector<Decision> drain();
 
  private:
-  Decision decide(int64_t step) const;
+  // The memory of one step's words.
+  struct Slot {
+    std::unique_ptr<Upload> upload;      // this rank's word
+    Buffer mine;                         // one ControlWord
+    Buffer all;                          // [W]
+    std::unique_ptr<Readback> readback;  // [W]
+  };
+  Decision decide(int64_t step);
 
   Collectives& collectives_;
-  std::array<std::vector<ControlWord>, kDelay + 1> words_;  // by step mod 3, each [W]
-  int64_t first_pending_ = 0, next_ = 0;                    // steps posted and not looked at: [first_pending_, next_)
+  Device& device_;
+  std::array<Slot, kDelay + 1> slots_;    // by step mod 3
+  int64_t first_pending_ = 0, next_ = 0;  // steps posted and not looked at: [first_pending_, next_)
   bool started_ = false;
 };
 

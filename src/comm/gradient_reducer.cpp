@@ -11,12 +11,30 @@ GradientReducer::GradientReducer(Collectives& collectives, int64_t bucket_elemen
   SIMCLR_CHECK(bucket_elements > 0, "a bucket of {} elements", bucket_elements);
 }
 
+void GradientReducer::begin(std::span<float> grad_parameters) {
+  SIMCLR_CHECK(waiting_ == 0, "{} gradients of the step before were never summed", waiting_);
+  gradients_ = grad_parameters;
+  waiting_ = static_cast<int64_t>(grad_parameters.size());
+}
+
+void GradientReducer::ready_from(int64_t first) {
+  SIMCLR_CHECK(first >= 0, "gradients are ready from {} on", first);
+  while (waiting_ - bucket_elements_ >= first && waiting_ > 0) start_bucket(waiting_ - bucket_elements_);
+}
+
+void GradientReducer::finish() {
+  while (waiting_ > 0) start_bucket(std::max<int64_t>(waiting_ - bucket_elements_, 0));
+  collectives_.finish_sums();
+}
+
 void GradientReducer::reduce(std::span<float> grad_parameters) {
-  const int64_t count = static_cast<int64_t>(grad_parameters.size());
-  for (int64_t begin = 0; begin < count; begin += bucket_elements_) {
-    const int64_t length = std::min(bucket_elements_, count - begin);
-    collectives_.ordered_sum(grad_parameters.subspan(static_cast<size_t>(begin), static_cast<size_t>(length)));
-  }
+  begin(grad_parameters);
+  finish();
+}
+
+void GradientReducer::start_bucket(int64_t begin) {
+  collectives_.start_ordered_sum(gradients_.subspan(static_cast<size_t>(begin), static_cast<size_t>(waiting_ - begin)));
+  waiting_ = begin;
 }
 
 }  // namespace simclr

@@ -63,6 +63,11 @@ void Watchdog::set_checkpoint(const std::string& name) {
   checkpoint_ = name;
 }
 
+void Watchdog::watch(std::shared_ptr<CommunicatorHealth> communicator) {
+  std::lock_guard lock(mutex_);
+  communicator_ = std::move(communicator);
+}
+
 void Watchdog::begin_leaving() {
   std::lock_guard lock(mutex_);
   leaving_ = true;
@@ -92,6 +97,7 @@ void Watchdog::run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     const bool leaving = leaving_;
+    const std::shared_ptr<CommunicatorHealth> communicator = communicator_;
     lock.unlock();
     Pulse mine = heartbeat_.read();
     mine.alive = ++alive;
@@ -108,6 +114,11 @@ void Watchdog::run() {
       for (int r = 0; r < size; ++r) pulses[r] = board_->read(r);
       if (const std::optional<Verdict> verdict = detector.look(pulses, now_s))
         end_job(describe(*verdict, options_.hosts, options_.timeout_s), mine.step, true);
+      if (const std::string error = communicator ? communicator->error() : ""; !error.empty())
+        end_job(fmt::format("rank {} ({}): the communication between GPUs failed after step {}: {}; NCCL_DEBUG=INFO "
+                            "tells more, --resume auto goes on from the last checkpoint",
+                            board_->rank(), options_.hosts[board_->rank()], mine.step, error),
+                mine.step, true);
     }
     lock.lock();
     wake_.wait_for(lock, std::chrono::duration<double>(interval_s), [&] { return stopping_ || leaving_ != leaving; });
@@ -139,6 +150,12 @@ void Watchdog::end_job(const std::string& reason, int64_t step, bool write_statu
     }
     if (!try_write_status_file(options_.run_folder, status)) log_last_words("status.json could not be written");
   }
+  std::shared_ptr<CommunicatorHealth> communicator;
+  {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock) communicator = communicator_;
+  }
+  if (communicator) communicator->abort();
   ::_exit(kExit);
 }
 

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "src/comm/communicator_health.h"
 #include "src/comm/heartbeat.h"
 #include "src/comm/topology.h"
 
@@ -35,6 +36,9 @@ class Watchdog {
   // For status.json, should the job end by force: the newest checkpoint, relative to the run folder.
   void set_checkpoint(const std::string& name);
 
+  // From now on also looks whether the communicator has failed, and aborts it when the job ends by force.
+  void watch(std::shared_ptr<CommunicatorHealth> communicator);
+
   // The run is over on all ranks, what is left is MPI_Finalize: from now on nobody watches this rank, and the thread
   // only sees to it that stop() comes within timeout_s.
   void begin_leaving();
@@ -53,6 +57,7 @@ class Watchdog {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::string checkpoint_;
+  std::shared_ptr<CommunicatorHealth> communicator_;
   bool stopping_ = false, leaving_ = false;
   std::thread thread_;
 };

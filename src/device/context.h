@@ -19,6 +19,7 @@ class Context {
   Context& operator=(const Context&) = delete;
 
   Device& device() const { return *device_; }
+  std::shared_ptr<Device> shared_device() const { return device_; }
   const Exec& exec() const { return exec_; }
   int threads() const { return device_->threads(); }
   std::string library_version() const { return device_->library_version(); }

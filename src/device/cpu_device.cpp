@@ -61,7 +61,7 @@ class CpuDevice final : public Device {
   std::unique_ptr<Readback> make_readback(size_t bytes) override { return std::make_unique<CpuReadback>(bytes); }
   std::unique_ptr<Upload> make_upload(size_t bytes) override { return std::make_unique<CpuUpload>(bytes); }
 
-  std::string name() const override { return "CPU"; }
+  std::string model() const override { return "CPU"; }
   std::string library_version() const override {
     const auto* v = dnnl::version();
     return fmt::format("oneDNN {}.{}.{}, channels in blocks of {}", v->major, v->minor, v->patch, channel_block());

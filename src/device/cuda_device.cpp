@@ -111,10 +111,10 @@ class CudaDevice final : public Device {
     return std::make_unique<CudaUpload>(stream_.get(), bytes);
   }
 
-  std::string name() const override {
+  std::string model() const override {
     cudaDeviceProp properties{};
     SIMCLR_CUDA(cudaGetDeviceProperties(&properties, ordinal_));
-    return fmt::format("{} (GPU {})", properties.name, ordinal_);
+    return properties.name;
   }
   std::string library_version() const override {
     int runtime = 0, driver = 0, blas = 0;

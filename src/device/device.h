@@ -53,8 +53,7 @@ class Device {
   virtual std::unique_ptr<Readback> make_readback(size_t bytes) = 0;
   virtual std::unique_ptr<Upload> make_upload(size_t bytes) = 0;
 
-  // "CPU", "NVIDIA H200 (GPU 0)".
-  virtual std::string name() const = 0;
+  virtual std::string model() const = 0;  // "CPU", "NVIDIA H200"
   // "oneDNN 2.6.3, channels in blocks of 16": what the bits of a result depend on beside the processor.
   virtual std::string library_version() const = 0;
 };

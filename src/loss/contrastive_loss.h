@@ -29,8 +29,10 @@ class ContrastiveLoss {
  public:
   virtual ~ContrastiveLoss() = default;
 
-  // The loss over the GLOBAL batch: the same bits on every rank. Synchronous. NaN or infinity when an input has one.
-  virtual double forward(const ConstMatrix& z) = 0;
+  // The loss over the GLOBAL batch: the same bits on every rank. NaN or infinity when an input has one. Returns the
+  // place in the device's memory where it will stand when the device gets there (at once on the CPU); it stays until
+  // the next forward().
+  virtual const double* forward(const ConstMatrix& z) = 0;
 
   // grad_z = dL/dz of the last forward()'s rows, through every role that a row plays on ANY rank. L is the global mean:
   // parameter gradients that follow from grad_z are summed over ranks, with no factor of W. Columns from C to the

@@ -1,9 +1,9 @@
 // The distributed part of InfoNCE: which rows go where. No formula of the loss stands here, and no factor of W.
 #include "src/loss/infonce_loss.h"
 
-#include "kernels/common/ordered_tree.h"
 #include "kernels/infonce/row_order.h"
 #include "kernels/l2_normalize/l2_normalize.h"
+#include "kernels/ordered_sum/ordered_sum.h"
 
 namespace simclr {
 namespace {
@@ -43,9 +43,10 @@ InfoNceLoss::InfoNceLoss(Context& context, Collectives& collectives, const LossS
       grad_e_keys_(allocate(problem_.anchors())),
       norms_(context.allocate_elements<double>(problem_.anchors())),
       shard_losses_(context.allocate_elements<double>(problem_.shards)),
+      loss_(context.allocate_elements<double>(1)),
       saved_memory_(context.allocate(infonce_saved_bytes(problem_))),
       saved_(infonce_saved(problem_, saved_memory_.as<std::byte>())) {
-  memory_bytes_ += norms_.bytes() + shard_losses_.bytes() + saved_memory_.bytes();
+  memory_bytes_ += norms_.bytes() + shard_losses_.bytes() + loss_.bytes() + saved_memory_.bytes();
   context.reserve(infonce_scratch(problem_));
 }
 
@@ -55,7 +56,7 @@ Buffer InfoNceLoss::allocate(int64_t rows) {
   return buffer;
 }
 
-double InfoNceLoss::forward(const ConstMatrix& z) {
+const double* InfoNceLoss::forward(const ConstMatrix& z) {
   const Exec& exec = context_.exec();
   SIMCLR_CHECK(z.rows == problem_.anchors() && z.cols == shape_.columns,
                "z is [{}, {}], the loss was made for [{}, {}]", z.rows, z.cols, problem_.anchors(), shape_.columns);
@@ -68,11 +69,12 @@ double InfoNceLoss::forward(const ConstMatrix& z) {
 
   const auto shard_losses = shard_losses_.as<double>();  // [shards of this rank]
   infonce_forward(exec, e_all, problem_, saved_, shard_losses);
-  ordered_tree_sum<double>([&](int64_t s) { return shard_losses.data() + s; }, problem_.shards, 0, 1);
-  double total[1] = {shard_losses[0]};
-  collectives_.ordered_sum(std::span<double>(total));
+  const auto loss = loss_.as<double>();  // [1]
+  ordered_sum(exec, shard_losses.data(), problem_.shards, 1, 1, loss.data());
+  collectives_.ordered_sum(loss);
+  infonce_mean_loss(exec, loss.data(), problem_.keys(), loss.data());
   has_forward_ = true;
-  return total[0] / static_cast<double>(problem_.keys());
+  return loss.data();
 }
 
 void InfoNceLoss::backward(const Matrix& grad_z) {

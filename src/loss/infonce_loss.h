@@ -17,7 +17,7 @@ class InfoNceLoss : public ContrastiveLoss {
  public:
   InfoNceLoss(Context& context, Collectives& collectives, const LossSettings& settings, const LossShape& shape);
 
-  double forward(const ConstMatrix& z) override;
+  const double* forward(const ConstMatrix& z) override;
   void backward(const Matrix& grad_z) override;
   std::string describe() const override;
   size_t memory_bytes() const override { return memory_bytes_; }
@@ -41,6 +41,7 @@ class InfoNceLoss : public ContrastiveLoss {
   Buffer grad_e_keys_;   // [rows of this rank, C]: key side summed over all ranks
   Buffer norms_;         // [rows of this rank] double
   Buffer shard_losses_;  // [shards of this rank] double
+  Buffer loss_;          // one double
   Buffer saved_memory_;  // [rows of this rank, 2B] and more: InfoNceSaved
   InfoNceSaved saved_;
 };

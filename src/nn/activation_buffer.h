@@ -13,8 +13,9 @@ class ActivationBuffer {
  public:
   ActivationBuffer() = default;
   ActivationBuffer(const LayerContext& lc, int64_t channels, int64_t height, int64_t width)
-      : view_{nullptr, lc.geometry.local_shards, lc.geometry.samples(), channels, height, width},
-        memory_(lc.context.allocate_elements<float>(view_.elements())) {
+      : view_{nullptr, lc.geometry.local_shards,     lc.geometry.samples(), channels, height,
+              width,   lc.context.device().storage()},
+        memory_(lc.context.allocate_storage(view_.elements())) {
     view_.data = memory_.as<float>().data();
   }
   Activation view() const { return view_; }
@@ -32,7 +33,7 @@ class GradientBuffers {
   void want(const Activation& shape) { elements_ = std::max(elements_, shape.elements()); }
   void allocate(Context& context) {
     for (int i = 0; i < 3; ++i) {
-      memory_[i] = context.allocate_elements<float>(elements_);
+      memory_[i] = context.allocate_storage(elements_);
       data_[i] = memory_[i].as<float>().data();
     }
   }

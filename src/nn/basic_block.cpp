@@ -44,7 +44,7 @@ ConstActivation BasicBlock::forward(Mode mode, ConstActivation x) {
 
 void BasicBlock::backward(ConstActivation x, GradientBuffers& gradients) {
   const Activation y = y_.view();
-  const Activation x_shape{nullptr, x.shards, x.samples, x.channels, x.height, x.width};
+  const Activation x_shape{nullptr, x.shards, x.samples, x.channels, x.height, x.width, x.type};
   const Activation grad_y = gradients.current(y);  // after bn2: dL/d(sum before the last relu)
   const Activation grad_c = gradients.second(y);   // gradient of a convolution's output
   const Activation grad_h = gradients.third(y);
@@ -66,9 +66,9 @@ void BasicBlock::backward(ConstActivation x, GradientBuffers& gradients) {
     downsample_->conv.backward_weights(x, grad_c);
     const Activation grad_shortcut = gradients.current(x_shape);  // dL/dy is used up
     downsample_->conv.backward_data(grad_c, grad_shortcut);
-    add_to(context_->exec(), grad_x.elements(), grad_shortcut.data, grad_x.data);
+    add_to(context_->exec(), grad_x.elements(), grad_shortcut.data, grad_x.data, x.type);
   } else {
-    add_to(context_->exec(), grad_x.elements(), grad_y.data, grad_x.data);
+    add_to(context_->exec(), grad_x.elements(), grad_y.data, grad_x.data, x.type);
   }
   gradients.make_third_current();
 }
@@ -80,12 +80,13 @@ void BasicBlock::update_running_statistics(const int* skip) {
 }
 
 void BasicBlock::initialize(uint64_t seed, bool zero_last_batch_norm) {
-  initialize_kaiming_normal(conv1_.weight(), seed);
-  initialize_kaiming_normal(conv2_.weight(), seed);
+  Device& device = context_->device();
+  initialize_kaiming_normal(device, conv1_.weight(), seed);
+  initialize_kaiming_normal(device, conv2_.weight(), seed);
   bn1_.initialize(1.0F);
   bn2_.initialize(zero_last_batch_norm ? 0.0F : 1.0F);
   if (downsample_) {
-    initialize_kaiming_normal(downsample_->conv.weight(), seed);
+    initialize_kaiming_normal(device, downsample_->conv.weight(), seed);
     downsample_->bn.initialize(1.0F);
   }
 }

@@ -24,6 +24,8 @@ class BasicBlock {
   // gradients.current holds dL/dy on entry and dL/dx on return.
   void backward(ConstActivation x, GradientBuffers& gradients);
 
+  const Parameter& first_parameter() { return conv1_.weight(); }
+
   void update_running_statistics(const int* skip);
   void initialize(uint64_t seed, bool zero_last_batch_norm);
   void want(GradientBuffers& gradients) const;

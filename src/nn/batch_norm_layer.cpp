@@ -1,6 +1,6 @@
 #include "src/nn/batch_norm_layer.h"
 
-#include <algorithm>
+#include <vector>
 
 #include "src/nn/initializer.h"
 
@@ -66,10 +66,12 @@ void BatchNormLayer::update_running_statistics(const int* skip) {
 }
 
 void BatchNormLayer::initialize(float gamma) {
-  initialize_constant(*weight_, gamma);
-  initialize_constant(*bias_, 0.0F);
-  std::fill_n(running_mean_->value, channels_, 0.0F);
-  std::fill_n(running_var_->value, channels_, 1.0F);
+  Device& device = context_->device();
+  initialize_constant(device, *weight_, gamma);
+  initialize_constant(device, *bias_, 0.0F);
+  const std::vector<float> ones(static_cast<size_t>(channels_), 1.0F);
+  device.zero(running_mean_->value, ones.size() * sizeof(float));
+  device.upload(running_var_->value, ones.data(), ones.size() * sizeof(float));
 }
 
 }  // namespace simclr

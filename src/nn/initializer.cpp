@@ -1,12 +1,13 @@
 #include "src/nn/initializer.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <string_view>
+#include <vector>
 
 #include "kernels/common/error.h"
 #include "kernels/common/philox.h"
+#include "kernels/common/views.h"
 
 namespace simclr {
 namespace {
@@ -18,17 +19,20 @@ uint64_t hash_name(std::string_view name) {
   return h;
 }
 
-// f(element, words) with four random words for every block of two elements.
+// The parameter's values from f(words, even, odd): four random words for every block of two elements.
 template <typename F>
-void for_each_pair(const Parameter& p, uint64_t seed, F&& f) {
+void fill_in_pairs(Device& device, const Parameter& p, uint64_t seed, F&& f) {
+  std::vector<float> values(static_cast<size_t>(round_up(p.elements, 2)));
   const PhiloxKey key = philox_key(seed, RandomPurpose::kInitialWeights);
   const uint64_t name = hash_name(p.name);
   for (int64_t i = 0; i < p.elements; i += 2) {
     const auto block = static_cast<uint64_t>(i / 2);
-    f(i, philox4x32({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), static_cast<uint32_t>(name),
-                     static_cast<uint32_t>(name >> 32)},
-                    key));
+    f(philox4x32({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), static_cast<uint32_t>(name),
+                  static_cast<uint32_t>(name >> 32)},
+                 key),
+      values[static_cast<size_t>(i)], values[static_cast<size_t>(i + 1)]);
   }
+  device.upload(p.value, values.data(), static_cast<size_t>(p.elements) * sizeof(float));
 }
 
 // 53 random bits in (0, 1].
@@ -39,28 +43,30 @@ double unit(uint32_t high, uint32_t low) {
 
 }  // namespace
 
-void initialize_kaiming_normal(const Parameter& p, uint64_t seed) {
+void initialize_kaiming_normal(Device& device, const Parameter& p, uint64_t seed) {
   SIMCLR_CHECK(p.shape.size() == 4, "{} is not a convolution", p.name);
   const auto fan_out = static_cast<double>(p.shape[0] * p.shape[2] * p.shape[3]);
   const double sigma = std::sqrt(2.0 / fan_out);
-  for_each_pair(p, seed, [&](int64_t i, const PhiloxCounter& words) {  // Box-Muller: two normals of two uniforms
+  fill_in_pairs(device, p, seed, [&](const PhiloxCounter& words, float& even, float& odd) {
+    // Box-Muller: two normals of two uniforms.
     const double radius = sigma * std::sqrt(-2.0 * std::log(unit(words[0], words[1])));
     const double angle = 2.0 * std::numbers::pi * unit(words[2], words[3]);
-    p.value[i] = static_cast<float>(radius * std::cos(angle));
-    if (i + 1 < p.elements) p.value[i + 1] = static_cast<float>(radius * std::sin(angle));
+    even = static_cast<float>(radius * std::cos(angle));
+    odd = static_cast<float>(radius * std::sin(angle));
   });
 }
 
-void initialize_uniform(const Parameter& p, int64_t fan_in, uint64_t seed) {
+void initialize_uniform(Device& device, const Parameter& p, int64_t fan_in, uint64_t seed) {
   const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
-  for_each_pair(p, seed, [&](int64_t i, const PhiloxCounter& words) {
-    p.value[i] = static_cast<float>(bound * (2.0 * unit(words[0], words[1]) - 1.0));
-    if (i + 1 < p.elements) p.value[i + 1] = static_cast<float>(bound * (2.0 * unit(words[2], words[3]) - 1.0));
+  fill_in_pairs(device, p, seed, [&](const PhiloxCounter& words, float& even, float& odd) {
+    even = static_cast<float>(bound * (2.0 * unit(words[0], words[1]) - 1.0));
+    odd = static_cast<float>(bound * (2.0 * unit(words[2], words[3]) - 1.0));
   });
 }
 
-void initialize_constant(const Parameter& p, float value) {
-  std::fill_n(p.value, p.elements, value);
+void initialize_constant(Device& device, const Parameter& p, float value) {
+  const std::vector<float> values(static_cast<size_t>(p.elements), value);
+  device.upload(p.value, values.data(), values.size() * sizeof(float));
 }
 
 }  // namespace simclr

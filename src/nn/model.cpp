@@ -21,8 +21,10 @@ ConstMatrix Model::forward(ConstImages x) {
   return projector_.forward(Mode::kTrain, h_);
 }
 
-void Model::backward(ConstMatrix grad_z) {
-  encoder_.backward(projector_.backward(h_, grad_z));
+void Model::backward(ConstMatrix grad_z, const GradientsReady& ready) {
+  const ConstMatrix grad_h = projector_.backward(h_, grad_z);
+  ready(projector_.first_parameter());
+  encoder_.backward(grad_h, ready);
 }
 
 void Model::update_running_statistics(const int* skip) {

@@ -18,8 +18,9 @@ class Model {
 
   // Train mode. x [shards, 2n, 3, size, size] stays as it is until backward. Returns z [shards*2n, C] (padded stride).
   ConstMatrix forward(ConstImages x);
-  // Sets all gradients: per-rank ones (to be summed over ranks) and the batch-norm ones (global already).
-  void backward(ConstMatrix grad_z);
+  // Sets all gradients: per-rank ones (to be summed over ranks) and the batch-norm ones (global already). ready: as
+  // parts of the network are done, from its end to its beginning; at last with the first parameter of the store.
+  void backward(ConstMatrix grad_z, const GradientsReady& ready = nobody_waits);
   // Running statistics take in the last forward's batch, unless *skip.
   void update_running_statistics(const int* skip);
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,10 @@ struct Parameter {
 
   bool one_dimensional() const { return shape.size() == 1; }
 };
+
+// Called in backward: the per-rank gradients of `first` and of all that follow it in the store are complete.
+using GradientsReady = std::function<void(const Parameter& first)>;
+inline void nobody_waits(const Parameter& /*first*/) {}
 
 struct NamedBuffer {
   std::string name;  // e.g. layer1.0.bn1.running_mean

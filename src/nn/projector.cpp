@@ -27,18 +27,19 @@ Projector::Projector(const LayerContext& lc, const ProjectorSettings& settings, 
       layer.bias = &lc.store.add(fmt::format("projector.{}.bias", index), {layer.out}, GradientScope::kPerRank);
     if (normalised) layer.bn.emplace(lc, fmt::format("projector.{}", index + 1), layer.out, 1, 1);
     index += normalised ? 3 : 2;
-    layer.linear_out = lc.context.allocate_elements<float>(rows * padded_cols(layer.out));
-    if (layer.relu) layer.activated = lc.context.allocate_elements<float>(rows * padded_cols(layer.out));
+    layer.linear_out = lc.context.allocate_storage(rows * padded_cols(layer.out));
+    if (layer.relu) layer.activated = lc.context.allocate_storage(rows * padded_cols(layer.out));
     lc.context.reserve(linear_scratch(lc.geometry.local_shards, layer.in, layer.out));
     widest = std::max(widest, layer.out);
     in = layer.out;
   }
-  grad_a_ = lc.context.allocate_elements<float>(rows * padded_cols(widest));
-  grad_b_ = lc.context.allocate_elements<float>(rows * padded_cols(widest));
+  grad_a_ = lc.context.allocate_storage(rows * padded_cols(widest));
+  grad_b_ = lc.context.allocate_storage(rows * padded_cols(widest));
 }
 
 Matrix Projector::matrix(const Buffer& buffer, int64_t cols) const {
-  return {buffer.as<float>().data(), lc_.geometry.local_rows(), cols, padded_cols(cols)};
+  return {buffer.as<float>().data(), lc_.geometry.local_rows(), cols, padded_cols(cols),
+          lc_.context.device().storage()};
 }
 
 ConstMatrix Projector::forward(Mode mode, ConstMatrix h) {
@@ -53,7 +54,7 @@ ConstMatrix Projector::forward(Mode mode, ConstMatrix h) {
       if (layer.bn)
         layer.bn->forward(mode, as_activation(y, shards), {.relu = true}, as_activation(a, shards));
       else
-        relu_forward(exec, y.elements(), y.data, a.data);
+        relu_forward(exec, y.elements(), y.data, a.data, y.type);
     }
     x = output(layer);
   }
@@ -74,7 +75,7 @@ ConstMatrix Projector::backward(ConstMatrix h, ConstMatrix grad_z) {
         layer.bn->backward(as_activation(grad, shards), as_activation(y, shards), a.data, nullptr,
                            as_activation(grad_y, shards));
       else
-        relu_backward(exec, a.elements(), grad.data, a.data, grad_y.data);
+        relu_backward(exec, a.elements(), grad.data, a.data, grad_y.data, a.type);
       grad = grad_y;
       std::swap(spare, other);
     }
@@ -90,8 +91,8 @@ ConstMatrix Projector::backward(ConstMatrix h, ConstMatrix grad_z) {
 
 void Projector::initialize(uint64_t seed) {
   for (auto& layer : layers_) {
-    initialize_uniform(*layer.weight, layer.in, seed);
-    if (layer.bias) initialize_uniform(*layer.bias, layer.in, seed);
+    initialize_uniform(lc_.context.device(), *layer.weight, layer.in, seed);
+    if (layer.bias) initialize_uniform(lc_.context.device(), *layer.bias, layer.in, seed);
     if (layer.bn) layer.bn->initialize(1.0F);
   }
 }

@@ -18,6 +18,8 @@ class Projector {
   // Returns dL/dh [rows, D], which lives in the projector. h is the input of the last forward.
   ConstMatrix backward(ConstMatrix h, ConstMatrix grad_z);
 
+  const Parameter& first_parameter() const { return *layers_.front().weight; }
+
   void initialize(uint64_t seed);
   void update_running_statistics(const int* skip);
   double forward_flops() const;  // of this rank's shards

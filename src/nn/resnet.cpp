@@ -57,7 +57,7 @@ ResNet::ResNet(const LayerContext& lc, const EncoderSettings& settings, int64_t 
     }
   }
   out_features_ = channels;
-  features_ = lc.context.allocate_elements<float>(lc.geometry.local_rows() * padded_cols(out_features_));
+  features_ = lc.context.allocate_storage(lc.geometry.local_rows() * padded_cols(out_features_));
 }
 
 ConstMatrix ResNet::forward(Mode mode, ConstImages x) {
@@ -74,16 +74,20 @@ ConstMatrix ResNet::forward(Mode mode, ConstImages x) {
     block_inputs_.push_back(current);
     current = block.forward(mode, current);
   }
-  last_ = {nullptr, current.shards, current.samples, current.channels, current.height, current.width};
-  const Matrix h{features_.as<float>().data(), lc_.geometry.local_rows(), out_features_, padded_cols(out_features_)};
+  last_ = {nullptr, current.shards, current.samples, current.channels, current.height, current.width, current.type};
+  const Matrix h{features_.as<float>().data(), lc_.geometry.local_rows(), out_features_, padded_cols(out_features_),
+                 lc_.context.device().storage()};
   global_average_pool_forward(lc_.context.exec(), current, h);
   return h;
 }
 
-void ResNet::backward(ConstMatrix grad_h) {
+void ResNet::backward(ConstMatrix grad_h, const GradientsReady& ready) {
   const Exec& exec = lc_.context.exec();
   global_average_pool_backward(exec, grad_h, gradients_.current(last_));
-  for (size_t i = blocks_.size(); i-- > 0;) blocks_[i].backward(block_inputs_[i], gradients_);
+  for (size_t i = blocks_.size(); i-- > 0;) {
+    blocks_[i].backward(block_inputs_[i], gradients_);
+    ready(blocks_[i].first_parameter());
+  }
   if (settings_.stem == Stem::kImagenet) {
     max_pool_backward(exec, gradients_.current(pooled_.view()), pool_winners_.as<uint8_t>().data(),
                       gradients_.second(h1_.view()));
@@ -92,10 +96,11 @@ void ResNet::backward(ConstMatrix grad_h) {
   const Activation grad_c1 = gradients_.second(c1_.view());
   bn1_.backward(gradients_.current(h1_.view()), c1_.view(), h1_.view().data, nullptr, grad_c1);
   conv1_.backward_weights(images_, grad_c1);
+  ready(conv1_.weight());
 }
 
 void ResNet::initialize(uint64_t seed) {
-  initialize_kaiming_normal(conv1_.weight(), seed);
+  initialize_kaiming_normal(lc_.context.device(), conv1_.weight(), seed);
   bn1_.initialize(1.0F);
   for (auto& block : blocks_) block.initialize(seed, settings_.zero_init_residual);
 }

@@ -20,8 +20,8 @@ class ResNet {
   int64_t out_features() const { return out_features_; }
   // x [shards, 2n, 3, size, size], kept by the caller until backward. Returns h [shards*2n, D], stride padded_cols(D).
   ConstMatrix forward(Mode mode, ConstImages x);
-  // grad_h [shards*2n, D].
-  void backward(ConstMatrix grad_h);
+  // grad_h [shards*2n, D]. ready: after each block, from the last to the first.
+  void backward(ConstMatrix grad_h, const GradientsReady& ready);
 
   void initialize(uint64_t seed);
   void update_running_statistics(const int* skip);

@@ -1,6 +1,7 @@
 #include "src/optim/optimizer.h"
 
 #include <string_view>
+#include <utility>
 
 #include "kernels/common/views.h"
 #include "kernels/optimizer_update/optimizer_update.h"
@@ -31,6 +32,20 @@ class StateBuffer {
   std::vector<OptimizerTensor> tensors_;
 };
 
+// The parameters of the update, on the host and on the device.
+class RunTable {
+ public:
+  RunTable(Context& context, std::vector<ParameterRun> runs) : runs_(std::move(runs)) {
+    memory_ = context.allocate_elements<ParameterRun>(static_cast<int64_t>(runs_.size()));
+    context.device().upload(memory_.data(), runs_.data(), memory_.bytes());
+  }
+  ParameterTable table() const { return {runs_, memory_.as<ParameterRun>().data()}; }
+
+ private:
+  std::vector<ParameterRun> runs_;
+  Buffer memory_;
+};
+
 std::vector<ParameterRun> make_runs(const ParameterStore& store, const OptimizerSettings& settings,
                                     const StateBuffer& first, const StateBuffer* second) {
   std::vector<ParameterRun> runs;
@@ -52,10 +67,10 @@ class Sgd final : public Optimizer {
       : context_(context),
         settings_(settings),
         momentum_(context, store, "momentum"),
-        runs_(make_runs(store, settings, momentum_, nullptr)) {}
+        runs_(context, make_runs(store, settings, momentum_, nullptr)) {}
 
   void update(int64_t, double learning_rate, const int* skip) override {
-    sgd_update(context_.exec(), runs_,
+    sgd_update(context_.exec(), runs_.table(),
                {.lr = static_cast<float>(learning_rate),
                 .momentum = static_cast<float>(settings_.momentum),
                 .weight_decay = static_cast<float>(settings_.weight_decay),
@@ -68,7 +83,7 @@ class Sgd final : public Optimizer {
   Context& context_;
   OptimizerSettings settings_;
   StateBuffer momentum_;
-  std::vector<ParameterRun> runs_;
+  RunTable runs_;
 };
 
 class AdamW final : public Optimizer {
@@ -78,10 +93,10 @@ class AdamW final : public Optimizer {
         settings_(settings),
         average_(context, store, "exp_avg"),
         square_(context, store, "exp_avg_sq"),
-        runs_(make_runs(store, settings, average_, &square_)) {}
+        runs_(context, make_runs(store, settings, average_, &square_)) {}
 
   void update(int64_t step, double learning_rate, const int* skip) override {
-    adamw_update(context_.exec(), runs_,
+    adamw_update(context_.exec(), runs_.table(),
                  {.lr = static_cast<float>(learning_rate),
                   .beta1 = static_cast<float>(settings_.betas[0]),
                   .beta2 = static_cast<float>(settings_.betas[1]),
@@ -100,7 +115,7 @@ class AdamW final : public Optimizer {
   Context& context_;
   OptimizerSettings settings_;
   StateBuffer average_, square_;
-  std::vector<ParameterRun> runs_;
+  RunTable runs_;
 };
 
 }  // namespace

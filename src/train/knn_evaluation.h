@@ -2,10 +2,12 @@
 // Changes nothing that training will see.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "src/augment/evaluation_loader.h"
+#include "src/augment/make_sources.h"
+#include "src/device/host_matrix.h"
 #include "src/evaluate/feature_extractor.h"
 #include "src/evaluate/knn.h"
 #include "src/train/parts.h"
@@ -16,7 +18,7 @@ class KnnEvaluation {
  public:
   // The references outlive this. Pictures go through the network in calls of the training step's shape: one shard of 2n
   // pictures is the unit whose bits depend on nothing else.
-  KnnEvaluation(const Parts& parts, Context& context, Collectives& collectives, Model& model);
+  KnnEvaluation(Parts& parts, const Site& site);
 
   // Collective. The same result on every rank, for every number of ranks and threads. beat: between calls of the
   // network and blocks of the vote.
@@ -26,18 +28,17 @@ class KnnEvaluation {
  private:
   struct Split {
     const Dataset& dataset;
-    EvaluationLoader loader;
+    std::unique_ptr<EvaluationSource> source;
     std::vector<int32_t> labels;
   };
   FeatureMatrix features_of(Split& split, const Beat& beat);
 
-  Context& context_;
-  Collectives& collectives_;
+  Site site_;
   Model& model_;
+  CpuExec host_exec_;  // the vote is the host's
   KnnParams params_;
   Split train_, test_;
-  Images images_;  // [shards, 2n, 3, size, size]
-  Buffer images_memory_;
+  HostMatrix host_features_;
 };
 
 }  // namespace simclr

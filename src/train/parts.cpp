@@ -26,25 +26,25 @@ std::string agree_on_data(Collectives& collectives, const Dataset& train, const 
 
 }  // namespace
 
-Parts::Parts(const Settings& s, const Topology& topology, Collectives& collectives, const Beat& beat)
+Parts::Parts(const Settings& s, const Topology& topology, const Site& site, const Beat& beat)
     : settings(s),
-      train_set(agree_on(collectives, [&] { return open_dataset(s.data, Split::kTrain, beat); })),
-      test_set(agree_on(collectives, [&] { return open_dataset(s.data, Split::kTest, beat); })),
-      data_sha256(agree_on_data(collectives, *train_set, *test_set, beat)),
+      train_set(agree_on(site.host, [&] { return open_dataset(s.data, Split::kTrain, beat); })),
+      test_set(agree_on(site.host, [&] { return open_dataset(s.data, Split::kTest, beat); })),
+      data_sha256(agree_on_data(site.host, *train_set, *test_set, beat)),
       view(
-          agree_on(collectives,
+          agree_on(site.host,
                    [&] { return make_view_params(s.views, s.data.image_size, channel_statistics(*train_set, beat)); })),
       geometry(make_geometry(s, topology.rank, topology.size)),
-      plan(agree_on(collectives,
+      plan(agree_on(site.host,
                     [&] {
                       return std::make_unique<SamplePlan>(SamplePlanSettings{.seed = s.run.seed,
                                                                              .count = train_set->count(),
                                                                              .global_batch = s.train.global_batch,
                                                                              .shards = geometry.shards});
                     })),
-      context(choose_threads(topology, s.run.threads)),
-      model(context, collectives, geometry, s.model, s.data.image_size, s.run.seed),
-      loss(make_loss(context, collectives, s.loss,
+      context(site.context),
+      model(context, site.collectives, geometry, s.model, s.data.image_size, s.run.seed),
+      loss(make_loss(context, site.collectives, s.loss,
                      {.batch = s.train.global_batch, .columns = s.model.projector.output, .shards = geometry.shards})),
       optimizer(make_optimizer(context, model.store(), s.optimizer)),
       schedule(s.schedule.type, scaled_learning_rate(s),

@@ -14,13 +14,14 @@
 #include "src/nn/model.h"
 #include "src/optim/optimizer.h"
 #include "src/optim/schedule.h"
+#include "src/train/site.h"
 
 namespace simclr {
 
 struct Parts {
   // Throws AgreedError: kData for a data set that cannot be used or cannot fill one batch. beat: while the data are
   // read and looked through.
-  Parts(const Settings& settings, const Topology& topology, Collectives& collectives, const Beat& beat = no_beat);
+  Parts(const Settings& settings, const Topology& topology, const Site& site, const Beat& beat = no_beat);
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 
@@ -32,7 +33,7 @@ struct Parts {
   ViewParams view;
   ShardGeometry geometry;
   std::unique_ptr<SamplePlan> plan;
-  Context context;
+  Context& context;
   Model model;
   std::unique_ptr<ContrastiveLoss> loss;
   std::unique_ptr<Optimizer> optimizer;

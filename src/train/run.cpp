@@ -3,18 +3,22 @@
 #include <optional>
 #include <span>
 
+#include "src/augment/make_sources.h"
 #include "src/base/file.h"
 #include "src/base/log.h"
 #include "src/base/print.h"
 #include "src/base/version.h"
 #include "src/comm/agreement.h"
+#include "src/comm/device_agreement.h"
 #include "src/comm/make_collectives.h"
 #include "src/comm/processor.h"
 #include "src/comm/stop_signals.h"
+#include "src/config/enum_names.h"
 #include "src/config/key_table.h"
 #include "src/config/loader.h"
 #include "src/config/resolved.h"
 #include "src/config/validator.h"
+#include "src/device/choose_device.h"
 #include "src/train/start_block.h"
 #include "src/train/trainer.h"
 
@@ -36,7 +40,7 @@ void watch_the_start(const Topology& topology, RunHandles& run) {
   if (topology.nodes > 1) return;
   try {
     run.watchdog = std::make_unique<Watchdog>(
-        run.heartbeat, make_shared_memory_board(*run.collectives),
+        run.heartbeat, make_shared_memory_board(*run.bootstrap),
         Watchdog::Options{.timeout_s = TrainSettings{}.timeout_s, .run_folder = "", .hosts = topology.hosts});
     run.start_deadline.reset();
   } catch (const AgreedError& e) {
@@ -44,19 +48,21 @@ void watch_the_start(const Topology& topology, RunHandles& run) {
   }
 }
 
+// The model of what computes: bits are promised on one.
+std::string processor_of(const Context& context) {
+  return context.device().is_cpu() ? processor_model() : context.device().model();
+}
+
 // Settings that all ranks agree on. Any rank may fail to read its file; then all end with its reason.
 Settings agree_on_settings(const CommandLine& line, RunHandles& run) {
-  require_equal(*run.collectives, ExitCode::kDevice, "program version", kProgramVersion,
-                "start one build on all hosts");
-  const Settings settings = agree_on(*run.collectives, [&] {
+  require_equal(*run.bootstrap, ExitCode::kDevice, "program version", kProgramVersion, "start one build on all hosts");
+  const Settings settings = agree_on(*run.bootstrap, [&] {
     KeyOrigins origins;
     Settings s = load_settings(line.config, line.overrides, &origins);
     validate_ranks(s, run.session->size(), origins);
-    if (s.run.device == DeviceChoice::kCuda)
-      fail(ExitCode::kDevice, "run.device: cuda, but this program was built without CUDA; use cpu or auto");
     return s;
   });
-  agree_on(*run.collectives, [&, rank_0 = broadcast_text(*run.collectives, print_config(settings))] {
+  agree_on(*run.bootstrap, [&, rank_0 = broadcast_text(*run.bootstrap, print_config(settings))] {
     const Settings other = settings_from_string(rank_0, "the configuration of rank 0");
     for (const Key& key : all_keys()) {  // all of them: how often to save, say, must not differ either
       if (key.print(settings) == key.print(other)) continue;
@@ -64,7 +70,7 @@ Settings agree_on_settings(const CommandLine& line, RunHandles& run) {
            key.path, key.print(settings), key.print(other));
     }
   });
-  run.collectives = make_collectives(*run.session, settings.train.reduction, &run.heartbeat);
+  run.bootstrap = make_collectives(*run.session, settings.train.reduction, &run.heartbeat);
   return settings;
 }
 
@@ -73,16 +79,37 @@ std::filesystem::path open_run_folder(const CommandLine& line, const Settings& s
                                       RunHandles& run) {
   const std::filesystem::path folder = run_folder(line, settings);
   const bool first = topology.rank == 0;
-  agree_on(*run.collectives, [&] {
+  agree_on(*run.bootstrap, [&] {
     if (first) make_directories(folder);
   });
-  agree_on(*run.collectives, [&] { open_log_file(folder); });
+  agree_on(*run.bootstrap, [&] { open_log_file(folder); });
   run.status = {.ranks = topology.size, .rank = topology.rank, .host = topology.host()};
   run.watchdog.reset();  // the one of the start
   run.watchdog = std::make_unique<Watchdog>(
-      run.heartbeat, make_heartbeat_board(*run.collectives, topology.nodes, folder),
+      run.heartbeat, make_heartbeat_board(*run.bootstrap, topology.nodes, folder),
       Watchdog::Options{.timeout_s = settings.train.timeout_s, .run_folder = folder, .hosts = topology.hosts});
   return folder;
+}
+
+// Once the device is chosen: context, and on GPUs the collectives of their memory.
+void set_up_device(const Settings& settings, const Topology& topology, RunHandles& run) {
+  const DeviceDecision decision = agree_on_device(*run.bootstrap, topology, settings.run.device);
+  if (topology.rank == 0 && !decision.sentence.empty()) log_info("{}", decision.sentence);
+  const int threads = choose_threads(topology, settings.run.threads);
+  run.context = agree_on(*run.bootstrap, [&] {
+    if (decision.cuda) {
+      return std::make_unique<Context>(
+          make_cuda_device({.ordinal = decision.ordinal, .threads = threads, .precision = settings.run.precision}));
+    }
+    if (settings.run.precision != Precision::kFp32)
+      fail(ExitCode::kUsage, "run.precision: {}, but this run computes on the CPU, which has fp32 only; write fp32",
+           enum_name(settings.run.precision));
+    return std::make_unique<Context>(threads);
+  });
+  if (!decision.cuda) return;
+  run.nccl = make_nccl_collectives(*run.bootstrap, *run.context, settings.train.reduction);
+  run.staged = std::make_unique<StagedCollectives>(*run.nccl, run.context->shared_device());
+  if (run.watchdog) run.watchdog->watch(run.nccl->health());
 }
 
 CheckpointHeader make_header(const Parts& parts, const Topology& topology) {
@@ -90,7 +117,7 @@ CheckpointHeader make_header(const Parts& parts, const Topology& topology) {
           .config_hash = config_hash(parts.settings),
           .environment = {{"program", kProgramVersion},
                           {"libraries", parts.context.library_version()},
-                          {"processor", processor_model()},
+                          {"processor", processor_of(parts.context)},
                           {"data_sha256", parts.data_sha256},
                           {"ranks", fmt::format("{}", topology.size)},
                           {"host", topology.host()}}};
@@ -103,9 +130,17 @@ MetricsFile open_metrics(const std::filesystem::path& folder, int64_t step) {
 
 }  // namespace
 
+Collectives& RunHandles::host() const {
+  return staged ? static_cast<Collectives&>(*staged) : *bootstrap;
+}
+
+Site RunHandles::site() const {
+  return {.context = *context, .collectives = nccl ? static_cast<Collectives&>(*nccl) : *bootstrap, .host = host()};
+}
+
 WayOut RunHandles::way() const {
   return {.session = session,
-          .collectives = collectives.get(),
+          .collectives = bootstrap ? &host() : nullptr,
           .watchdog = watchdog.get(),
           .run_folder = run_folder,
           .status = status};
@@ -115,27 +150,28 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
   run.start_deadline = std::make_unique<StartDeadline>(
       run.heartbeat,
       StartDeadline::Options{.limit_s = TrainSettings{}.timeout_s, .rank = run.session->rank(), .host = host_name()});
-  const Topology topology = discover_topology(*run.collectives);
+  const Topology topology = discover_topology(*run.bootstrap);
   watch_the_start(topology, run);
   const Settings settings = agree_on_settings(line, run);
-  Collectives& collectives = *run.collectives;
-  const bool first = collectives.rank() == 0;
+  const bool first = topology.rank == 0;
   if (line.print_config) {
-    agree_on(collectives, [&] {
+    agree_on(*run.bootstrap, [&] {
       if (first) print_out(print_config(settings));
     });
     return leave_in_order(run.way(), ExitCode::kDone);
   }
   const std::filesystem::path folder = line.dry_run ? "" : open_run_folder(line, settings, topology, run);
   run.start_deadline.reset();
+  set_up_device(settings, topology, run);
+  const Site site = run.site();
   if (const auto warning = binding_warning(topology, settings.run.threads); warning && first)
     log_warning("{}", *warning);
   if (settings.train.reduction == Reduction::kOrdered) {
-    require_equal(collectives, ExitCode::kDevice, "processor", processor_model(),
+    require_equal(site.host, ExitCode::kDevice, "processor", processor_of(site.context),
                   "the bits of a result depend on it: use hosts of one kind, or train.reduction: fastest");
   }
   const Beat beat = [&] { run.heartbeat.beat(); };
-  Parts parts(settings, topology, collectives, beat);
+  Parts parts(settings, topology, site, beat);
   beat();
   if (first) {
     for (const auto& text :
@@ -152,36 +188,35 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
   handle_stop_signals();
 
   StateIo state(CheckpointStore(folder / "checkpoints", settings.checkpoint.keep, beat), make_header(parts, topology),
-                parts.model, *parts.optimizer, collectives, beat);
+                parts.model, *parts.optimizer, site, beat);
   const int64_t first_step = state.resume(line.resume, settings);
-  require_equal(collectives, ExitCode::kDevice, "the weights before the first step", state.weights_hash(),
+  require_equal(site.host, ExitCode::kDevice, "the weights before the first step", state.weights_hash(),
                 "the hosts compute differently: use hosts of one kind and one build");
   run.run_folder = folder;  // from here on status.json is this run's; a refused start leaves the old one alone
   run.status.step = first_step;
   run.status.checkpoint = state.last_checkpoint();
 
   std::optional<MetricsFile> metrics;
-  agree_on(collectives, [&] {
+  agree_on(site.host, [&] {
     if (!first) return;
     write_status_file(folder, run.status);
     write_file_durably(folder / "config.yaml", print_config(settings));
     metrics.emplace(open_metrics(folder, first_step));
   });
   std::optional<KnnEvaluation> knn;
-  if (settings.evaluate.knn.every_epochs > 0) knn.emplace(parts, parts.context, collectives, parts.model);
-  ViewLoader loader(*parts.train_set, *parts.plan, parts.view,
-                    {.seed = settings.run.seed,
-                     .first_shard = parts.geometry.first_shard,
-                     .shard_count = parts.geometry.local_shards,
-                     .start_step = first_step,
-                     .end_step = parts.total_steps(),
-                     .workers = resolve_workers(settings.data.workers)});
+  if (settings.evaluate.knn.every_epochs > 0) knn.emplace(parts, site);
+  const auto loader = make_batch_source(site.context, *parts.train_set, *parts.plan, parts.view,
+                                        {.seed = settings.run.seed,
+                                         .first_shard = parts.geometry.first_shard,
+                                         .shard_count = parts.geometry.local_shards,
+                                         .start_step = first_step,
+                                         .end_step = parts.total_steps(),
+                                         .workers = resolve_workers(settings.data.workers)});
   Trainer trainer({.settings = settings,
-                   .context = parts.context,
-                   .collectives = collectives,
+                   .site = site,
                    .heartbeat = run.heartbeat,
                    .plan = *parts.plan,
-                   .loader = loader,
+                   .loader = *loader,
                    .model = parts.model,
                    .loss = *parts.loss,
                    .optimizer = *parts.optimizer,

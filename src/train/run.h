@@ -2,8 +2,13 @@
 // then hands over to the Trainer. Every rank runs it.
 #pragma once
 
+#include <memory>
+
+#include "src/comm/nccl_collectives.h"
+#include "src/comm/staged_collectives.h"
 #include "src/comm/way_out.h"
 #include "src/config/command_line.h"
+#include "src/train/site.h"
 
 namespace simclr {
 
@@ -11,9 +16,16 @@ namespace simclr {
 struct RunHandles {
   MpiSession* session = nullptr;
   Heartbeat heartbeat;
-  std::unique_ptr<Collectives> collectives;
+  std::unique_ptr<Collectives> bootstrap;         // MPI or one process; the only one until the device is chosen
+  std::unique_ptr<Context> context;               // of the device
+  std::unique_ptr<NcclCollectives> nccl;          // of GPUs
+  std::unique_ptr<StagedCollectives> staged;      // host memory over nccl
   std::unique_ptr<StartDeadline> start_deadline;  // until the ranks can watch each other
   std::unique_ptr<Watchdog> watchdog;
+
+  // What carries host memory now: with GPUs MPI makes no call between the choice of the device and MPI_Finalize.
+  Collectives& host() const;
+  Site site() const;
   WayOut way() const;
 
   std::filesystem::path run_folder;

@@ -2,6 +2,7 @@
 
 #include "src/base/version.h"
 #include "src/checkpoint/safetensors_header.h"
+#include "src/comm/nccl_collectives.h"
 #include "src/comm/processor.h"
 #include "src/config/enum_names.h"
 #include "src/config/resolved.h"
@@ -31,12 +32,15 @@ std::vector<std::string> describe_parameters(const Model& model) {
 std::vector<std::string> describe_start(const StartFacts& f) {
   const Parts& p = f.parts;
   const Settings& s = p.settings;
+  const bool cpu = p.context.device().is_cpu();
   const auto count = [](int64_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
   return {
-      fmt::format("simclr_train {} on {} ({}), cpu, {} each", kProgramVersion, count(f.topology.size, "rank"),
-                  count(f.topology.nodes, "node"), count(p.context.threads(), "thread")),
-      fmt::format("libraries: {}; MPI: {}", p.context.library_version(), f.mpi_version),
-      fmt::format("processor: {}", processor_model()),
+      fmt::format("simclr_train {} on {} ({}), {}, {} each", kProgramVersion, count(f.topology.size, "rank"),
+                  count(f.topology.nodes, "node"), cpu ? "cpu" : fmt::format("cuda {}", enum_name(s.run.precision)),
+                  count(p.context.threads(), "thread")),
+      fmt::format("libraries: {}; {}MPI: {}", p.context.library_version(), cpu ? "" : nccl_version() + "; ",
+                  f.mpi_version),
+      fmt::format("processor: {}{}", cpu ? "" : p.context.device().model() + "; ", processor_model()),
       fmt::format("data: {}, {} training and {} test pictures, {} an epoch, {} pictures left over each epoch",
                   enum_name(s.data.format), p.train_set->count(), p.test_set->count(),
                   count(p.plan->steps_per_epoch(), "step"), p.plan->dropped_per_epoch()),

@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "kernels/fingerprint/fingerprint.h"
 #include "kernels/optimizer_update/optimizer_update.h"
 #include "src/base/log.h"
 #include "src/comm/agreement.h"
@@ -13,6 +14,10 @@
 
 namespace simclr {
 namespace {
+
+std::span<const float> values_of(const NamedTensor& t) {
+  return {static_cast<const float*>(t.data), static_cast<size_t>(elements_of(t.shape))};
+}
 
 std::string data_of(const CheckpointHeader& header) {
   const auto found = header.environment.find("data_sha256");
@@ -55,41 +60,79 @@ void warn_of_other_surroundings(const std::filesystem::path& file, const Checkpo
 }  // namespace
 
 StateIo::StateIo(CheckpointStore store, CheckpointHeader header, Model& model, const Optimizer& optimizer,
-                 Collectives& collectives, Beat beat)
-    : store_(std::move(store)), header_(std::move(header)), collectives_(collectives), beat_(std::move(beat)) {
+                 const Site& site, Beat beat)
+    : store_(std::move(store)),
+      header_(std::move(header)),
+      context_(site.context),
+      collectives_(site.host),
+      beat_(std::move(beat)),
+      state_hash_(context_.allocate_elements<uint64_t>(1)),
+      non_finite_(context_.allocate_elements<int>(1)) {
   for (const auto& p : model.store().parameters()) tensors_.push_back({p.name, TensorType::kFloat32, p.shape, p.value});
   for (const auto& b : model.store().buffers()) tensors_.push_back({b.name, TensorType::kFloat32, b.shape, b.value});
   for (const auto& t : optimizer.state()) tensors_.push_back({t.name, TensorType::kFloat32, t.shape, t.data});
+  host_tensors_ = tensors_;
+  if (context_.device().is_cpu()) return;
+  int64_t bytes = 0;
+  for (const auto& t : tensors_) bytes += t.bytes();
+  host_memory_ = Buffer(static_cast<size_t>(bytes));
+  std::byte* next = host_memory_.data();
+  for (auto& t : host_tensors_) {
+    t.data = next;
+    next += t.bytes();
+  }
 }
 
-std::string StateIo::weights_hash() const {
-  return weights_sha256(tensors_, beat_);
+const std::vector<NamedTensor>& StateIo::download() {
+  if (context_.device().is_cpu()) return tensors_;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    context_.device().download(host_tensors_[i].data, tensors_[i].data, static_cast<size_t>(tensors_[i].bytes()));
+    beat_();
+  }
+  return host_tensors_;
 }
 
-uint64_t StateIo::state_hash() const {
-  uint64_t hash = 14695981039346656037ull;  // FNV-1a over 64-bit words: fast, and any differing bit changes it
+void StateIo::upload() {
+  if (context_.device().is_cpu()) return;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    context_.device().upload(tensors_[i].data, host_tensors_[i].data, static_cast<size_t>(tensors_[i].bytes()));
+    beat_();
+  }
+}
+
+std::string StateIo::weights_hash() {
+  return weights_sha256(download(), beat_);
+}
+
+const uint64_t* StateIo::queue_state_hash() {
+  uint64_t* hash = state_hash_.as<uint64_t>().data();
+  context_.device().zero(hash, sizeof *hash);
+  int64_t first = 0;
   for (const auto& t : tensors_) {
-    const auto* words = static_cast<const uint32_t*>(t.data);
-    for (int64_t i = 0; i < elements_of(t.shape); ++i) hash = (hash ^ words[i]) * 1099511628211ull;
+    add_fingerprint(context_.exec(), values_of(t), first, hash);
+    first += elements_of(t.shape);
     beat_();
   }
   return hash;
 }
 
-bool StateIo::is_finite(const Exec& exec) const {
-  int flag = 0;
+bool StateIo::is_finite() {
+  int* flag = non_finite_.as<int>().data();
+  context_.device().zero(flag, sizeof *flag);
   for (const auto& t : tensors_) {
-    flag_non_finite(exec, {static_cast<const float*>(t.data), static_cast<size_t>(elements_of(t.shape))}, &flag);
+    flag_non_finite(context_.exec(), values_of(t), flag);
     beat_();
   }
-  return flag == 0;
+  int found = 0;
+  context_.device().download(&found, flag, sizeof found);
+  return found == 0;
 }
 
 void StateIo::save(int64_t step, int64_t epoch) {
   if (collectives_.rank() != 0) return;
   header_.step = step;
   header_.epoch = epoch;
-  last_checkpoint_ = "checkpoints/" + store_.save({header_, tensors_}).filename().string();
+  last_checkpoint_ = "checkpoints/" + store_.save({header_, download()}).filename().string();
   log_info("checkpoint {}", last_checkpoint_);
 }
 
@@ -99,7 +142,7 @@ int64_t StateIo::load_on_root(const std::string& resume, const Settings& setting
   for (const auto& warning : point.warnings) log_warning("{}", warning);
   if (!point.path) return 0;
   require_same_run(*point.path, point.header, header_, settings);
-  load_checkpoint(*point.path, tensors_, LoadWhat::kEverything, beat_);
+  load_checkpoint(*point.path, host_tensors_, LoadWhat::kEverything, beat_);
   for (const auto& path : store_.set_aside_after(point.header.step))
     log_warning("set aside as {}: it lies after the step that this run goes on from", path.string());
   warn_of_other_surroundings(*point.path, point.header, header_);
@@ -114,8 +157,9 @@ int64_t StateIo::resume(const std::string& resume, const Settings& settings) {
       agree_on(collectives_, [&] { return collectives_.rank() == 0 ? load_on_root(resume, settings) : int64_t{0}; });
   collectives_.broadcast(std::as_writable_bytes(std::span(&step, 1)), 0);
   if (step > 0) {
-    for (const auto& t : tensors_)
+    for (const auto& t : host_tensors_)
       collectives_.broadcast(std::span(static_cast<float*>(t.data), static_cast<size_t>(elements_of(t.shape))), 0);
+    upload();
   }
   return step;
 }

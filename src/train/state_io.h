@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "src/checkpoint/checkpoint_store.h"
-#include "src/comm/collectives.h"
 #include "src/nn/model.h"
 #include "src/optim/optimizer.h"
+#include "src/train/site.h"
 
 namespace simclr {
 
@@ -17,14 +17,15 @@ class StateIo {
  public:
   // header: config and environment as every checkpoint of this run records them. Only rank 0 touches files. beat: while
   // tensors are hashed and looked through, and while they are loaded; the store has its own.
-  StateIo(CheckpointStore store, CheckpointHeader header, Model& model, const Optimizer& optimizer,
-          Collectives& collectives, Beat beat = no_beat);
+  StateIo(CheckpointStore store, CheckpointHeader header, Model& model, const Optimizer& optimizer, const Site& site,
+          Beat beat = no_beat);
 
-  // Weights, batch-norm statistics and optimizer state, in the order of the file.
+  // Weights, batch-norm statistics and optimizer state, in the order of the file. In the memory of the device.
   const std::vector<NamedTensor>& tensors() const { return tensors_; }
-  std::string weights_hash() const;  // 64 hex digits, as `simclr_train info` prints it
-  uint64_t state_hash() const;       // of everything, to compare ranks
-  bool is_finite(const Exec& exec) const;
+  std::string weights_hash();  // 64 hex digits, as `simclr_train info` prints it
+  bool is_finite();
+  // A fingerprint of everything, to compare ranks: the place on the device where it will stand. Waits for nobody.
+  const uint64_t* queue_state_hash();
 
   // Rank 0 writes, durably; the others return at once. `checkpoint` of status.json: the last one, empty before.
   void save(int64_t step, int64_t epoch);
@@ -36,12 +37,18 @@ class StateIo {
 
  private:
   int64_t load_on_root(const std::string& resume, const Settings& settings);
+  const std::vector<NamedTensor>& download();  // the tensors in the memory of the host, as they are now
+  void upload();                               // the host's copy to the device
 
   CheckpointStore store_;
   CheckpointHeader header_;
-  Collectives& collectives_;
+  Context& context_;
+  Collectives& collectives_;  // on the memory of the host
   Beat beat_;
   std::vector<NamedTensor> tensors_;
+  std::vector<NamedTensor> host_tensors_;  // on the CPU the same memory
+  Buffer host_memory_;                     // theirs, when the device has its own
+  Buffer state_hash_, non_finite_;         // one uint64_t; one int
   std::string last_checkpoint_;
 };
 

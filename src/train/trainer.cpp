@@ -1,6 +1,6 @@
 #include "src/train/trainer.h"
 
-#include <cmath>
+#include <cstring>
 
 #include "kernels/optimizer_update/optimizer_update.h"
 #include "src/base/log.h"
@@ -16,14 +16,19 @@ constexpr int kThroughputWindow = 20;  // steps
 
 Trainer::Trainer(const TrainerParts& parts)
     : p_(parts),
-      control_(parts.collectives),
-      reducer_(parts.collectives),
+      control_(parts.site.collectives, parts.site.context),
+      reducer_(parts.site.collectives),
       progress_(parts.first_step, parts.total_steps),
       throughput_(kThroughputWindow, monotonic_seconds()),
+      non_finite_(parts.site.context.allocate_elements<int>(1)),
+      log_lag_(parts.site.context.device().is_cpu() ? 0 : ControlChannel::kDelay),
+      lines_logged_(parts.first_step),
       steps_done_(parts.first_step) {
   const int64_t columns = p_.settings.model.projector.output, stride = padded_cols(columns);
-  grad_z_memory_ = p_.context.allocate_elements<float>(p_.geometry.local_rows() * stride);
-  grad_z_ = {grad_z_memory_.as<float>().data(), p_.geometry.local_rows(), columns, stride};
+  Context& context = p_.site.context;
+  grad_z_memory_ = context.allocate_storage(p_.geometry.local_rows() * stride);
+  grad_z_ = {grad_z_memory_.as<float>().data(), p_.geometry.local_rows(), columns, stride, context.device().storage()};
+  for (PendingLine& line : lines_) line.loss = context.device().make_readback(sizeof(double));
 }
 
 TrainOutcome Trainer::run() {
@@ -33,45 +38,73 @@ TrainOutcome Trainer::run() {
     step();
     outcome = after_step();
   }
+  log_until(steps_done_);
   for (const Decision& decision : control_.drain()) act_on(decision);  // a stop request comes too late to matter
-  agree(p_.collectives, error_);                                       // one that came after the last control word
+  agree(p_.site.host, error_);                                         // one that came after the last control word
   return outcome.value_or(TrainOutcome{.stopped = false, .reason = "", .step = steps_done_});
 }
 
 void Trainer::step() {
   p_.heartbeat.beat(steps_done_, Phase::kTraining);
+  const Exec& exec = p_.site.context.exec();
+  const std::span<float> gradients = p_.model.store().per_rank_gradients();
   const Batch& batch = p_.loader.next();                 // [shards, 2n, 3, size, size]
   const ConstMatrix z = p_.model.forward(batch.images);  // [rows of this rank, C]
-  loss_ = p_.loss.forward(z);                            // over the global batch
+  const double* loss = p_.loss.forward(z);               // over the global batch
   p_.loss.backward(grad_z_);
-  p_.model.backward(grad_z_);                              // this rank's part of every gradient
-  reducer_.reduce(p_.model.store().per_rank_gradients());  // the sum over ranks, in shard order
+  reducer_.begin(gradients);  // this rank's part of every gradient becomes the sum over ranks, in shard order
+  p_.model.backward(grad_z_, [&](const Parameter& first) { reducer_.ready_from(first.grad - gradients.data()); });
+  reducer_.finish();
 
   // Loss and gradients are the same on all ranks now, so all come to the same verdict without asking.
-  if (!std::isfinite(loss_)) non_finite_ = 1;
-  flag_non_finite(p_.context.exec(), p_.model.store().gradients(), &non_finite_);
+  int* non_finite = non_finite_.as<int>().data();
+  flag_non_finite(exec, std::span(loss, 1), non_finite);
+  flag_non_finite(exec, std::span<const float>(p_.model.store().gradients()), non_finite);
   const double learning_rate = p_.schedule.learning_rate(steps_done_);
-  p_.optimizer.update(steps_done_, learning_rate, &non_finite_);
-  p_.model.update_running_statistics(&non_finite_);
+  p_.optimizer.update(steps_done_, learning_rate, non_finite);
+  p_.model.update_running_statistics(non_finite);
 
   ++steps_done_;
-  log_step(learning_rate, batch);
+  queue_line(learning_rate, batch, loss);
+  log_until(steps_done_ - log_lag_);
   post_control_word();
 }
 
-void Trainer::log_step(double learning_rate, const Batch& batch) {
+void Trainer::queue_line(double learning_rate, const Batch& batch, const double* loss) {
   throughput_.step_done(p_.geometry.global_images(), monotonic_seconds());
-  if (p_.collectives.rank() != 0) return;
-  append_metrics(format_metrics({.step = steps_done_,
-                                 .epoch = batch.epoch,
-                                 .loss = loss_,
-                                 .lr = learning_rate,
-                                 .images_per_s = throughput_.images_per_s(),
-                                 .data_wait_s = p_.loader.last_wait_s()}));
-  const auto text = fmt::format("epoch {}  loss {:.4f}  lr {:.3g}  {:.0f} images/s", batch.epoch, loss_, learning_rate,
-                                throughput_.images_per_s());
-  const bool write = steps_done_ % p_.settings.log.every_steps == 0 || steps_done_ == p_.total_steps;
-  write ? progress_.write(steps_done_, text) : progress_.rewrite(steps_done_, text);
+  PendingLine& line = lines_[static_cast<size_t>(steps_done_) % lines_.size()];
+  line.step = steps_done_;
+  line.epoch = batch.epoch;
+  line.lr = learning_rate;
+  line.images_per_s = throughput_.images_per_s();
+  line.data_wait_s = p_.loader.last_wait_s();
+  line.loss->start(loss);
+}
+
+void Trainer::log_until(int64_t step) {
+  while (lines_logged_ < step) log_line(lines_[static_cast<size_t>(++lines_logged_) % lines_.size()]);
+}
+
+void Trainer::log_line(PendingLine& line) {
+  double loss = 0;
+  std::memcpy(&loss, line.loss->wait(), sizeof loss);
+  if (p_.site.collectives.rank() != 0) return;
+  append_metrics(format_metrics({.step = line.step,
+                                 .epoch = line.epoch,
+                                 .loss = loss,
+                                 .lr = line.lr,
+                                 .images_per_s = line.images_per_s,
+                                 .data_wait_s = line.data_wait_s}));
+  const auto text =
+      fmt::format("epoch {}  loss {:.4f}  lr {:.3g}  {:.0f} images/s", line.epoch, loss, line.lr, line.images_per_s);
+  const bool write = line.step % p_.settings.log.every_steps == 0 || line.step == p_.total_steps;
+  write ? progress_.write(line.step, text) : progress_.rewrite(line.step, text);
+}
+
+bool Trainer::went_non_finite() {
+  int flag = 0;
+  p_.site.context.device().download(&flag, non_finite_.data(), sizeof flag);
+  return flag != 0;
 }
 
 void Trainer::append_metrics(const std::string& line) {
@@ -91,14 +124,14 @@ void Trainer::keep_error(const std::function<void()>& work) {
 void Trainer::post_control_word() {
   ControlWord word{.step = steps_done_,
                    .stop_signal = stop_signal(),
-                   .error_code = error_ ? static_cast<int32_t>(error_->code()) : 0,
-                   .non_finite = static_cast<uint32_t>(non_finite_)};
+                   .error_code = error_ ? static_cast<int32_t>(error_->code()) : 0};
+  ControlChannel::OnDevice on_device{.non_finite = non_finite_.as<int>().data()};
   const int64_t every = p_.settings.train.check_every;
   if (every > 0 && steps_done_ % every == 0) {
     word.hash_due = 1;
-    word.weights_hash = p_.state.state_hash();
+    on_device.weights_hash = p_.state.queue_state_hash();
   }
-  control_.post(word);
+  control_.post(word, on_device);
 }
 
 std::optional<TrainOutcome> Trainer::act_on(const Decision& d) {
@@ -111,7 +144,7 @@ std::optional<TrainOutcome> Trainer::act_on(const Decision& d) {
   }
   if (d.hashes_differ()) throw AgreedError(ExitCode::kDevice, d.describe_hashes());
   if (d.failed()) {
-    agree(p_.collectives, error_);  // throws: the words were the same on all ranks
+    agree(p_.site.host, error_);  // throws: the words were the same on all ranks
     SIMCLR_CHECK(false, "rank {} announced an error after step {} and has none", d.error_rank, d.step);
   }
   if (d.stop())
@@ -127,7 +160,7 @@ std::optional<TrainOutcome> Trainer::after_step() {
   if (steps_done_ == p_.settings.train.stop_at_step)
     outcome = TrainOutcome{.stopped = true, .reason = "train.stop_at_step", .step = steps_done_};
   // Nothing is left to stop, or the verdict on a bad step is on its way and comes first.
-  if (steps_done_ == p_.total_steps || non_finite_) outcome.reset();
+  if (outcome && (steps_done_ == p_.total_steps || went_non_finite())) outcome.reset();
 
   if (due(p_.settings.evaluate.knn.every_epochs)) evaluate();
   const int64_t every_steps = p_.settings.checkpoint.every_steps;
@@ -149,8 +182,9 @@ bool Trainer::due(int64_t every_epochs) const {
 }
 
 void Trainer::evaluate() {
-  if (!p_.knn || non_finite_) return;
+  if (!p_.knn || went_non_finite()) return;
   p_.heartbeat.beat(steps_done_, Phase::kEvaluating);
+  log_until(steps_done_);
   const KnnResult result = p_.knn->run([&] { p_.heartbeat.beat(); });
   log_info("step {}: k-NN on {} test pictures: {}", steps_done_, result.queries, p_.knn->describe(result));
   const int64_t epoch = steps_done_ / p_.plan.steps_per_epoch();
@@ -158,9 +192,9 @@ void Trainer::evaluate() {
 }
 
 void Trainer::save() {
-  if (non_finite_) return;  // the verdict is on its way to all ranks; the last good checkpoint stays the last
+  if (went_non_finite()) return;  // the verdict is on its way to all ranks; the last good checkpoint stays the last
   p_.heartbeat.beat(steps_done_, Phase::kSaving);
-  if (!p_.state.is_finite(p_.context.exec())) {  // the same verdict on all ranks: they hold the same bits
+  if (!p_.state.is_finite()) {  // the same verdict on all ranks: they hold the same bits
     throw AgreedError(
         ExitCode::kDiverged,
         fmt::format("step {}: a weight or the optimizer's state is not finite any more; not saved, the last "
@@ -168,11 +202,12 @@ void Trainer::save() {
                     steps_done_, checkpoint_name()));
   }
   p_.heartbeat.beat();
+  log_until(steps_done_);
   if (error_) return;  // lines of metrics.jsonl are lost: a resume shall make them anew
   keep_error([&] {
     if (p_.metrics) p_.metrics->sync();
     p_.state.save(steps_done_, steps_done_ / p_.plan.steps_per_epoch());
-    if (p_.collectives.rank() == 0) flush_log();
+    if (p_.site.collectives.rank() == 0) flush_log();
   });
 }
 

@@ -2,12 +2,14 @@
 // through one step. Built from parts that run.cpp puts together; owns none of them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
-#include "src/augment/view_loader.h"
+#include "src/augment/batch_source.h"
 #include "src/base/progress_line.h"
 #include "src/comm/control_channel.h"
 #include "src/comm/gradient_reducer.h"
@@ -25,11 +27,10 @@ namespace simclr {
 
 struct TrainerParts {
   const Settings& settings;
-  Context& context;
-  Collectives& collectives;
+  Site site;
   Heartbeat& heartbeat;
   const SamplePlan& plan;
-  ViewLoader& loader;  // its first batch is that of first_step
+  BatchSource& loader;  // its first batch is that of first_step
   Model& model;
   ContrastiveLoss& loss;
   Optimizer& optimizer;
@@ -60,8 +61,18 @@ class Trainer {
   int64_t steps_done() const { return steps_done_; }
 
  private:
+  // A step that is computed, or on its way: what its line in the log will say.
+  struct PendingLine {
+    int64_t step = 0, epoch = 0;
+    double lr = 0, images_per_s = 0, data_wait_s = 0;
+    std::unique_ptr<Readback> loss;  // one double
+  };
+
   void step();  // one update
-  void log_step(double learning_rate, const Batch& batch);
+  void queue_line(double learning_rate, const Batch& batch, const double* loss);
+  void log_until(int64_t step);  // the lines of all steps up to this one; waits for their losses
+  void log_line(PendingLine& line);
+  bool went_non_finite();  // waits for the device; for the moments that do so anyway
   void append_metrics(const std::string& line);
   void keep_error(const std::function<void()>& work);  // of this rank alone, no part of the computation
   void post_control_word();
@@ -78,9 +89,11 @@ class Trainer {
   ProgressLine progress_;
   Throughput throughput_;
   Buffer grad_z_memory_;
-  Matrix grad_z_;       // [rows of this rank, C]
-  double loss_ = 0;     // of the last step, global
-  int non_finite_ = 0;  // sticks once set: the updates then do nothing
+  Matrix grad_z_;      // [rows of this rank, C]
+  Buffer non_finite_;  // one int on the device; sticks once set: the updates then do nothing
+  int64_t log_lag_;    // steps that the log stays behind: as many as the control word on a GPU, none on the CPU
+  std::array<PendingLine, ControlChannel::kDelay + 1> lines_;  // by step mod 3
+  int64_t lines_logged_;                                       // steps
   int64_t steps_done_ = 0;
   std::optional<Error> error_;  // the first that keep_error caught
 };

@@ -93,9 +93,14 @@ TEST(RequireEqual, SeesADifferenceBeyondWhatItShows) {
   EXPECT_THAT(texts[0], HasSubstr("list differs"));
 }
 
+Context& host() {
+  thread_local Context context(1);
+  return context;
+}
+
 TEST(ControlChannel, ActsExactlyTwoStepsLater) {
   run_ranks(4, [](Collectives& c) {
-    ControlChannel channel(c);
+    ControlChannel channel(c, host());
     for (int64_t step = 7; step <= 12; ++step) {
       ControlWord word{.step = step};
       if (step == 9 && c.rank() >= 2) word.stop_signal = 10 + c.rank();
@@ -114,7 +119,7 @@ TEST(ControlChannel, ActsExactlyTwoStepsLater) {
 
 TEST(ControlChannel, CarriesNonFiniteErrorsAndHashes) {
   run_ranks(4, [](Collectives& c) {
-    ControlChannel channel(c);
+    ControlChannel channel(c, host());
     channel.post({.step = 1, .non_finite = c.rank() % 2 == 1});
     channel.post({.step = 2, .hash_due = 1, .weights_hash = c.rank() == 3 ? 0xbadu : 0x600du});
     channel.post({.step = 3, .error_code = c.rank() == 2 ? 3 : 0, .hash_due = 1, .weights_hash = 5});
@@ -135,9 +140,14 @@ TEST(ControlChannel, CarriesNonFiniteErrorsAndHashes) {
 }
 
 TEST(ControlChannel, RefusesRanksAtDifferentSteps) {
-  EXPECT_THROW(run_ranks(2, [](Collectives& c) { ControlChannel(c).post({.step = c.rank()}); }), Error);
+  const auto post_own_step = [](Collectives& c) {
+    ControlChannel channel(c, host());
+    channel.post({.step = c.rank()});
+    channel.drain();
+  };
+  EXPECT_THROW(run_ranks(2, post_own_step), Error);
   run_ranks(1, [](Collectives& c) {
-    ControlChannel channel(c);
+    ControlChannel channel(c, host());
     channel.post({.step = 1});
     EXPECT_THROW(channel.post({.step = 3}), Error) << "a step was left out";
     channel.post({.step = 2});

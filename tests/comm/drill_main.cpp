@@ -100,7 +100,8 @@ ExitCode Job::run() {
   watchdog->set_checkpoint("checkpoints/step_00000003.safetensors");
   log_info("started {} ranks", topology.size);
 
-  ControlChannel control(*collectives);
+  Context context(1);
+  ControlChannel control(*collectives, context);
   std::vector<float> grad(100000);
   const int64_t steps = mishap == "none" || mishap == "finalize" || mishap == "long_work" ? 20 : 1000000;
   for (int64_t step = 1; step <= steps; ++step) {

@@ -24,6 +24,8 @@ class ForwardingCollectives : public Collectives {
   int size() const override { return inner_.size(); }
   void all_gather(ConstTypedSpan send, TypedSpan receive) override { inner_.all_gather(send, receive); }
   void ordered_sum(TypedSpan data) override { inner_.ordered_sum(data); }
+  void start_ordered_sum(TypedSpan data) override { inner_.start_ordered_sum(data); }
+  void finish_sums() override { inner_.finish_sums(); }
   void reduce_scatter(ConstTypedSpan send, TypedSpan receive) override { inner_.reduce_scatter(send, receive); }
   void broadcast(TypedSpan data, int root) override { inner_.broadcast(data, root); }
   void barrier() override { inner_.barrier(); }

@@ -107,7 +107,7 @@ TEST(InfoNceLoss, RunsStepAfterStepOnOnesMemory) {
     TestMatrix grad_z(32, 8);
     for (const auto& z : {first, second}) {
       TestMatrix z_in(testing::by_shards(z, 4, 8), 32, 8, 8);
-      const double value = loss->forward(z_in.view());
+      const double value = *loss->forward(z_in.view());
       loss->backward(grad_z.view());
       EXPECT_EQ(value == expected.losses[0], z == second);
     }

@@ -38,7 +38,7 @@ inline LossRun run_loss(const std::vector<float>& z, const LossShape& shape, con
     TestMatrix z_local({&z_by_shards[rank * elements], static_cast<size_t>(elements)}, rows, shape.columns,
                        shape.columns + options.padding);
     TestMatrix grad_z(rows, shape.columns, shape.columns + options.padding);
-    out.losses[rank] = loss->forward(z_local.view());
+    out.losses[rank] = *loss->forward(z_local.view());
     loss->backward(grad_z.view());
     std::ranges::copy(grad_z.dense(), out.grad_z.begin() + rank * elements);
     padding_is_zero[rank] = grad_z.padding_is_zero();

@@ -80,7 +80,7 @@ Step run(const Scheme& scheme) {
     const auto loss = make_loss(context, *for_loss, {.temperature = kTemperature}, shape);
     const std::span<const float> x_local(&x[real.rank() * rows * kInputs], rows * kInputs);
     testing::TestMatrix z(encode(x_local, rows), rows, kColumns, kColumns), grad_z(rows, kColumns);
-    const double value = loss->forward(z.view());
+    const double value = *loss->forward(z.view());
     loss->backward(grad_z.view());
     const std::vector<double> grad = weight_gradient(x_local, grad_z.dense());
     std::vector<float> grad_a(grad.begin(), grad.end());

@@ -32,12 +32,12 @@ struct Drawn {
 
 Drawn kaiming(const std::string& name, std::vector<int64_t> shape, uint64_t seed) {
   Drawn d(name, std::move(shape));
-  initialize_kaiming_normal(d.parameter, seed);
+  initialize_kaiming_normal(*make_cpu_device(1), d.parameter, seed);
   return d;
 }
 Drawn uniform(const std::string& name, std::vector<int64_t> shape, int64_t fan_in, uint64_t seed) {
   Drawn d(name, std::move(shape));
-  initialize_uniform(d.parameter, fan_in, seed);
+  initialize_uniform(*make_cpu_device(1), d.parameter, fan_in, seed);
   return d;
 }
 
@@ -86,7 +86,7 @@ TEST(Initializer, WritesAnOddNumberOfElementsAndNoMore) {
   EXPECT_TRUE(kaiming("a", {3, 1, 3, 3}, 1).wrote_exactly_its_elements());
   EXPECT_TRUE(uniform("a", {7}, 4, 1).wrote_exactly_its_elements());
   Drawn d("a", {7});
-  initialize_constant(d.parameter, 0.5F);
+  initialize_constant(*make_cpu_device(1), d.parameter, 0.5F);
   EXPECT_TRUE(d.wrote_exactly_its_elements());
   EXPECT_EQ(d.values[6], 0.5F);
 }
@@ -112,7 +112,7 @@ TEST(Initializer, AnotherNameOrSeedGivesUnrelatedNumbers) {
 
 TEST(Initializer, RefusesAMatrixAsAConvolution) {
   Drawn d("projector.0.weight", {4, 4});
-  EXPECT_THAT([&] { initialize_kaiming_normal(d.parameter, 1); },
+  EXPECT_THAT([&] { initialize_kaiming_normal(*make_cpu_device(1), d.parameter, 1); },
               test::fires("projector.0.weight is not a convolution"));
 }
 

@@ -24,20 +24,22 @@ TEST(Beats, WhileARunIsPutTogetherSavedHashedAndEvaluated) {
       return beats;
     };
     const Settings settings = small_settings();  // 40 + 8 pictures
-    Parts parts(settings, {}, collectives, beat);
+    Context context(1);
+    const Site site{context, collectives, collectives};
+    Parts parts(settings, {}, site, beat);
     EXPECT_EQ(beats, (40 + 8) + (2 + 2) + 40) << "drawn; hashed (pixels, labels); channel statistics";
 
     StateIo state(CheckpointStore(folder.path(), 3, beat), {.config_yaml = print_config(settings)}, parts.model,
-                  *parts.optimizer, collectives, beat);
+                  *parts.optimizer, site, beat);
     const int tensors = static_cast<int>(state.tensors().size());
     EXPECT_GT(tensors, 50);
-    EXPECT_EQ(beats_of([&] { state.is_finite(parts.context.exec()); }), tensors);
-    EXPECT_EQ(beats_of([&] { state.state_hash(); }), tensors);
+    EXPECT_EQ(beats_of([&] { state.is_finite(); }), tensors);
+    EXPECT_EQ(beats_of([&] { state.queue_state_hash(); }), tensors);
     EXPECT_GT(beats_of([&] { state.weights_hash(); }), tensors / 3);  // the optimizer's are left out
     EXPECT_EQ(beats_of([&] { state.save(1, 0); }), 2 * tensors);
     EXPECT_GE(beats_of([&] { state.resume("auto", settings); }), tensors);
 
-    KnnEvaluation knn(parts, parts.context, collectives, parts.model);
+    KnnEvaluation knn(parts, site);
     const int calls = 40 / 16 + 1 + 1;  // of 16 pictures, for 40 and 8
     EXPECT_EQ(beats_of([&] { knn.run(beat); }), calls + 1 + 1) << "calls of the network, before the vote, its block";
   });

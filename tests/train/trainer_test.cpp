@@ -33,7 +33,7 @@ struct End {
 class PoisonedLoss : public ContrastiveLoss {
  public:
   PoisonedLoss(ContrastiveLoss& loss, int64_t step) : loss_(loss), steps_left_(step) {}
-  double forward(const ConstMatrix& z) override { return loss_.forward(z); }
+  const double* forward(const ConstMatrix& z) override { return loss_.forward(z); }
   void backward(const Matrix& grad_z) override {
     loss_.backward(grad_z);
     if (--steps_left_ == 0) grad_z.row(0)[0] = std::nanf("");
@@ -57,8 +57,10 @@ std::vector<End> train(const std::filesystem::path& folder, const Settings& sett
     Topology topology;
     topology.rank = topology.local_rank = rank;
     topology.size = topology.local_size = kRanks;
-    Parts parts(settings, topology, collectives);
-    StateIo state(CheckpointStore(folder / "checkpoints", 100), {}, parts.model, *parts.optimizer, collectives);
+    Context context(1);
+    const Site site{context, collectives, collectives};
+    Parts parts(settings, topology, site);
+    StateIo state(CheckpointStore(folder / "checkpoints", 100), {}, parts.model, *parts.optimizer, site);
     state.resume("none", settings);
     ViewLoader loader(*parts.train_set, *parts.plan, parts.view,
                       {.seed = settings.run.seed,
@@ -72,8 +74,7 @@ std::vector<End> train(const std::filesystem::path& folder, const Settings& sett
     PoisonedLoss loss(*parts.loss, rank == kRanks - 1 ? poisoned : 0);
     Heartbeat heartbeat;
     Trainer trainer({.settings = settings,
-                     .context = parts.context,
-                     .collectives = collectives,
+                     .site = site,
                      .heartbeat = heartbeat,
                      .plan = *parts.plan,
                      .loader = loader,

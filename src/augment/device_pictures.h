@@ -1,0 +1,52 @@
+// Pictures of a data set in the memory of a device: the whole set when it is small enough, else what is asked for,
+// copied through pinned memory without anybody waiting.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "src/data/dataset.h"
+#include "src/device/context.h"
+
+namespace simclr {
+
+// A set up to this size stays on the device; half of that of the smallest GPU that such training is done on.
+inline constexpr int64_t kResidentBytes = int64_t{8} << 30;
+
+class DevicePictures {
+ public:
+  // Where a picture lies in bytes(): planar [3, height, width] from `offset` on.
+  struct Place {
+    int64_t offset = 0, height = 0, width = 0;
+  };
+
+  // The data set outlives this. most_at_once: pictures of one provide(). Looks at every picture once.
+  DevicePictures(Context& context, const Dataset& dataset, int64_t most_at_once, int64_t resident_bytes);
+
+  // The pictures are there for what is queued on the device from now on, until the next call.
+  std::span<const Place> provide(std::span<const int64_t> samples);
+  std::span<const uint8_t> bytes() const { return memory_.as<uint8_t>(); }
+
+  int64_t largest_height() const { return largest_height_; }
+  int64_t largest_width() const { return largest_width_; }
+  bool resident() const { return resident_; }
+
+ private:
+  void copy_whole_set();
+
+  Context& context_;
+  const Dataset& dataset_;
+  bool resident_ = false;
+  int64_t largest_height_ = 0, largest_width_ = 0;
+  Buffer memory_;
+  std::vector<Place> all_;                          // resident: of every picture
+  std::vector<Place> places_;                       // of the last provide()
+  std::array<std::unique_ptr<Upload>, 3> uploads_;  // not resident: in turn, as many as steps are under way
+  size_t turn_ = 0;
+  std::vector<uint8_t> storage_;  // of one picture
+};
+
+}  // namespace simclr

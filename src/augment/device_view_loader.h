@@ -1,0 +1,78 @@
+// Batches of random views made on a GPU: the decisions are drawn on the host (the same ones as on the CPU), the pixels
+// by a kernel on the device's stream. Nobody waits: next() returns when the work is queued. The same for the whole
+// pictures of evaluation.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "kernels/augment/augment_batch.h"
+#include "src/augment/batch_source.h"
+#include "src/augment/device_pictures.h"
+#include "src/augment/evaluation_source.h"
+#include "src/augment/view_loader.h"
+#include "src/data/sampler.h"
+
+namespace simclr {
+
+// The jobs of a call on their way to the device, and the images that come of them.
+class DeviceRenderer {
+ public:
+  // Calls of shards * samples views.
+  DeviceRenderer(Context& context, const ViewParams& params, int64_t shards, int64_t samples, int64_t largest_height,
+                 int64_t largest_width);
+
+  std::vector<ViewJob>& jobs() { return jobs_; }  // [shards * samples], to be filled before render()
+  // Valid until the next call, as far as the device is concerned: until the next call's work is queued.
+  const Images& render(std::span<const uint8_t> pictures);
+  const Images& images() const { return images_; }
+
+ private:
+  Context& context_;
+  const ViewParams params_;
+  std::vector<ViewJob> jobs_;
+  std::array<std::unique_ptr<Upload>, 3> uploads_;  // in turn, as many as steps are under way
+  size_t turn_ = 0;
+  Buffer device_jobs_;
+  Images images_;
+  Buffer images_memory_;
+};
+
+class DeviceViewLoader final : public BatchSource {
+ public:
+  // As ViewLoader; settings.workers has no meaning here.
+  DeviceViewLoader(Context& context, const Dataset& dataset, const SamplePlan& plan, const ViewParams& params,
+                   const ViewLoaderSettings& settings, int64_t resident_bytes = kResidentBytes);
+
+  const Batch& next() override;
+  double last_wait_s() const override { return last_wait_s_; }  // the host's part: drawing and queueing
+
+ private:
+  const SamplePlan& plan_;
+  const ViewParams params_;
+  const ViewLoaderSettings settings_;
+  const PhiloxKey key_;
+  DevicePictures pictures_;
+  DeviceRenderer renderer_;
+  Batch batch_;
+  int64_t next_step_;
+  double last_wait_s_ = 0;
+};
+
+class DeviceEvaluationSource final : public EvaluationSource {
+ public:
+  DeviceEvaluationSource(Context& context, const Dataset& dataset, const ViewParams& params, int64_t shards,
+                         int64_t samples);
+
+  int64_t call_images() const override { return call_images_; }
+  ConstImages load(int64_t first) override;
+
+ private:
+  const Dataset& dataset_;
+  const int64_t call_images_;
+  DevicePictures pictures_;
+  DeviceRenderer renderer_;
+};
+
+}  // namespace simclr

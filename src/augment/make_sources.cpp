@@ -1,0 +1,45 @@
+#include "src/augment/make_sources.h"
+
+#include "src/augment/device_view_loader.h"
+#include "src/augment/evaluation_loader.h"
+
+namespace simclr {
+namespace {
+
+class HostEvaluationSource final : public EvaluationSource {
+ public:
+  HostEvaluationSource(Context& context, const Dataset& dataset, const ViewParams& params, Images shape)
+      : loader_(dataset, params, context.threads()),
+        images_(shape),
+        memory_(context.allocate_elements<float>(images_.elements())) {
+    images_.data = memory_.as<float>().data();
+  }
+  int64_t call_images() const override { return images_.shards * images_.samples; }
+  ConstImages load(int64_t first) override {
+    loader_.fill(first, images_);
+    return images_;
+  }
+
+ private:
+  EvaluationLoader loader_;
+  Images images_;
+  Buffer memory_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchSource> make_batch_source(Context& context, const Dataset& dataset, const SamplePlan& plan,
+                                               const ViewParams& params, const ViewLoaderSettings& settings) {
+  if (context.device().is_cpu()) return std::make_unique<ViewLoader>(dataset, plan, params, settings);
+  return std::make_unique<DeviceViewLoader>(context, dataset, plan, params, settings);
+}
+
+std::unique_ptr<EvaluationSource> make_evaluation_source(Context& context, const Dataset& dataset,
+                                                         const ViewParams& params, int64_t shards, int64_t samples) {
+  if (!context.device().is_cpu())
+    return std::make_unique<DeviceEvaluationSource>(context, dataset, params, shards, samples);
+  const Images shape{nullptr, shards, samples, 3, params.size, params.size};
+  return std::make_unique<HostEvaluationSource>(context, dataset, params, shape);
+}
+
+}  // namespace simclr

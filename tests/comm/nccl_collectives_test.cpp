@@ -1,0 +1,183 @@
+// NcclCollectives between processes, one GPU each, with inputs that floats represent exactly, so that equality is ==;
+// the order of a sum with inputs whose rounding tells orders apart. StagedCollectives carries the host's memory, so its
+// operations are in every check. Outputs start as NaN or 255.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "kernels/common/ordered_tree.h"
+#include "src/comm/element.h"
+#include "src/comm/gradient_reducer.h"
+#include "src/comm/make_collectives.h"
+#include "src/comm/nccl_collectives.h"
+#include "src/comm/staged_collectives.h"
+#include "src/comm/topology.h"
+#include "src/device/choose_device.h"
+#include "tests/harness/mpi_test_main.h"
+
+namespace simclr {
+namespace {
+
+// Around short sums (32 KiB) and what does not divide by the ranks; the last takes two pieces of 32 MiB.
+const std::vector<int64_t> kCounts = {1, 2, 3, 31, 64, 1025, 8192, 8193, 100003};
+constexpr int64_t kTwoPieces = (int64_t{8} << 20) + 5;
+
+double value(int rank, int64_t index) {
+  return static_cast<double>(index % 1009) + 2048.0 * rank;
+}
+
+template <typename T>
+std::vector<T> values(int rank, int64_t count) {
+  std::vector<T> result(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) result[static_cast<size_t>(i)] = static_cast<T>(value(rank, i));
+  return result;
+}
+
+// The communicator of one kind of reduction, made once for all tests: on the context of this rank's GPU.
+struct Gpu {
+  explicit Gpu(Reduction reduction)
+      : bootstrap(make_collectives(test_session(), Reduction::kFastest, nullptr)),
+        context(make_cuda_device(
+            {.ordinal = choose_gpu(probe_gpus().count, test_session().rank(), test_session().size())})),
+        nccl(make_nccl_collectives(*bootstrap, context, reduction)),
+        staged(*nccl, context.shared_device()) {}
+  std::unique_ptr<Collectives> bootstrap;
+  Context context;
+  std::unique_ptr<NcclCollectives> nccl;
+  StagedCollectives staged;
+};
+
+Gpu& ordered() {
+  static auto* const gpu = new Gpu(Reduction::kOrdered);  // as long as the process, like the device
+  return *gpu;
+}
+Gpu& fastest() {
+  static auto* const gpu = new Gpu(Reduction::kFastest);
+  return *gpu;
+}
+bool tree_is_possible() {
+  return is_power_of_two(test_session().size());
+}
+
+template <typename T>
+void check_sums(Collectives& c, int64_t count) {
+  std::vector<T> data = values<T>(c.rank(), count);
+  c.ordered_sum(std::span(data));
+  for (int64_t i = 0; i < count; ++i) {
+    double sum = 0;
+    for (int r = 0; r < c.size(); ++r) sum += value(r, i);
+    ASSERT_EQ(data[static_cast<size_t>(i)], static_cast<T>(sum)) << "element " << i << " of " << count;
+  }
+}
+
+template <typename T>
+void check_scatter(Collectives& c, int64_t count) {
+  const std::vector<T> send = values<T>(c.rank(), count * c.size());
+  std::vector<T> receive(static_cast<size_t>(count), std::numeric_limits<T>::quiet_NaN());
+  c.reduce_scatter(std::span(send), std::span(receive));
+  for (int64_t i = 0; i < count; ++i) {
+    double sum = 0;
+    for (int r = 0; r < c.size(); ++r) sum += value(r, c.rank() * count + i);
+    ASSERT_EQ(receive[static_cast<size_t>(i)], static_cast<T>(sum)) << "element " << i << " of " << count;
+  }
+}
+
+TEST(NcclCollectives, SumAndScatterExactlyAtEveryLength) {
+  for (const bool fast : {false, true}) {
+    if (!fast && !tree_is_possible()) continue;
+    Collectives& c = fast ? fastest().staged : ordered().staged;
+    for (const int64_t count : kCounts) {
+      check_sums<float>(c, count);
+      check_sums<double>(c, count);
+      check_scatter<float>(c, count);
+      check_scatter<double>(c, count);
+    }
+  }
+  if (tree_is_possible()) {
+    check_sums<float>(ordered().staged, kTwoPieces);
+    check_scatter<float>(ordered().staged, kTwoPieces / ordered().staged.size());
+  }
+}
+
+TEST(NcclCollectives, AddInTheTreeOrder) {
+  if (!tree_is_possible()) GTEST_SKIP() << "an ordered sum wants a power of two of ranks";
+  Collectives& c = ordered().staged;
+  for (const int64_t count : kCounts) {
+    // 1, 1e-7, 2e-7 ...: another order of additions rounds to other bits.
+    std::vector<std::vector<float>> parts;
+    for (int r = 0; r < c.size(); ++r) {
+      std::vector<float>& part = parts.emplace_back(static_cast<size_t>(count));
+      for (int64_t i = 0; i < count; ++i)
+        part[static_cast<size_t>(i)] =
+            1.0F / static_cast<float>(3 + (i * 7 + r * r * 5) % 101) * (r % 2 ? 1e-3F : 1.0F);
+    }
+    std::vector<float> data = parts[static_cast<size_t>(c.rank())];
+    c.ordered_sum(std::span(data));
+    ordered_tree_sum<float>([&](int64_t i) { return parts[static_cast<size_t>(i)].data(); }, c.size(), 0, count);
+    ASSERT_EQ(data, parts[0]) << count << " elements";
+  }
+}
+
+TEST(NcclCollectives, GatherAndBroadcastBytesFloatsAndDoubles) {
+  Collectives& c = fastest().staged;
+  for (const int64_t count : kCounts) {
+    const std::vector<double> send = values<double>(c.rank(), count);
+    std::vector<double> receive(static_cast<size_t>(count * c.size()), std::numeric_limits<double>::quiet_NaN());
+    c.all_gather(std::span(send), std::span(receive));
+    for (int r = 0; r < c.size(); ++r)
+      for (int64_t i = 0; i < count; ++i) ASSERT_EQ(receive[static_cast<size_t>(r * count + i)], value(r, i));
+
+    std::vector<std::byte> mine(static_cast<size_t>(count), static_cast<std::byte>(c.rank() + 1));
+    std::vector<std::byte> all(static_cast<size_t>(count * c.size()), std::byte{255});
+    c.all_gather(std::span(mine), std::span(all));
+    for (size_t i = 0; i < all.size(); ++i)
+      ASSERT_EQ(static_cast<int>(all[i]), static_cast<int>(i) / static_cast<int>(count) + 1);
+
+    for (int root = 0; root < c.size(); ++root) {
+      std::vector<float> data = values<float>(c.rank(), count);
+      c.broadcast(std::span(data), root);
+      ASSERT_EQ(data, values<float>(root, count)) << "from rank " << root;
+    }
+  }
+  c.barrier();
+}
+
+// Sums beside the computation: what is queued after finish() sees them, whenever the streams run.
+TEST(NcclCollectives, SumBucketsBesideTheComputation) {
+  if (!tree_is_possible()) GTEST_SKIP() << "an ordered sum wants a power of two of ranks";
+  Gpu& gpu = ordered();
+  const int64_t count = 10007, bucket = 1500;
+  const std::vector<float> mine = values<float>(gpu.nccl->rank(), count);
+  const Buffer gradients = gpu.context.allocate_elements<float>(count);
+  GradientReducer reducer(*gpu.nccl, bucket);
+  Device& device = gpu.context.device();
+  reducer.begin(gradients.as<float>());
+  for (const int64_t first : {int64_t{9000}, int64_t{5000}, int64_t{1}, int64_t{0}}) {
+    static int64_t end = 0;
+    end = first == 9000 ? count : end;
+    device.upload(gradients.as<float>().data() + first, mine.data() + first,
+                  static_cast<size_t>(end - first) * sizeof(float));
+    end = first;
+    reducer.ready_from(first);
+  }
+  reducer.finish();
+  const Buffer after = gpu.context.allocate_elements<float>(count);
+  device.copy(after.data(), gradients.data(), after.bytes());
+  std::vector<float> sums(static_cast<size_t>(count));
+  device.download(sums.data(), after.data(), after.bytes());
+  for (int64_t i = 0; i < count; ++i) {
+    double sum = 0;
+    for (int r = 0; r < gpu.nccl->size(); ++r) sum += value(r, i);
+    ASSERT_EQ(sums[static_cast<size_t>(i)], static_cast<float>(sum)) << "element " << i;
+  }
+}
+
+TEST(NcclCollectives, AHealthyCommunicatorHasNoError) {
+  EXPECT_EQ(fastest().nccl->health()->error(), "");
+  EXPECT_NE(nccl_version().find("NCCL 2."), std::string::npos);
+}
+
+}  // namespace
+}  // namespace simclr

@@ -1,0 +1,104 @@
+"""The program on GPUs; on a machine without, on the emulator (EMULATOR_*). The promise on 1, 2 and 4 GPUs, agreement
+with the CPU, resume on another number of GPUs, who calls MPI when, and what a machine without GPU or driver sees.
+
+Arguments: program, mpirun, the library mpi_calls, the program nm.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+
+from program import PROGRAM, SMALL, Folder, check, pids_of, run, start, finish, wait_for
+
+MPI_CALLS, NM = sys.argv[3], sys.argv[4]
+os.environ["EMULATOR_DEVICES"] = "4"
+
+GPU = dict(SMALL, **{"run.device": "cuda", "run.threads": 1, "train.check_every": 3, "train.epochs": 4})
+
+
+def knob(name, value):
+    os.environ[name] = value
+
+
+with Folder() as folder:
+    # Twenty steps: the same bits for every number of GPUs, whenever the streams run, in every precision.
+    cpu = run(1, dict(GPU, **{"run.device": "cpu"}), folder / "cpu")
+    check(cpu.code == 0, "the CPU run ends with 0", cpu)
+    for precision, tolerance in [("fp32", 2e-4), ("tf32", 2e-4), ("bf16", 5e-2)]:
+        first = None
+        for ranks, streams in [(1, "eager"), (2, "lazy"), (4, "eager")]:
+            if precision == "tf32" and ranks != 1:
+                continue  # the emulator multiplies tf32 as fp32: nothing new
+            knob("EMULATOR_STREAMS", streams)
+            result = run(ranks, dict(GPU, **{"run.precision": precision}), folder / f"{precision}_{ranks}", limit_s=300)
+            check(result.code == 0, f"{precision}: {ranks} GPUs end with 0", result)
+            facts = (result.losses, result.knn, result.weights_hash(), result.state_hash())
+            first = first or facts
+            check(len(result.losses) == 20, f"{precision}: twenty losses", result)
+            check(facts == first, f"{precision}: {ranks} GPUs have the bits of one", result)
+        worst = max(abs(float(first[0][s]) - float(cpu.losses[s])) / float(cpu.losses[s]) for s in cpu.losses)
+        check(0 < worst < tolerance, f"{precision}: losses are the CPU's within {tolerance} (worst {worst:.2e})")
+    knob("EMULATOR_STREAMS", "eager")
+
+    # Two GPUs, stopped in mid-epoch, go on on four; and on the CPU's own terms: other GPUs, other shards, the same run.
+    parts = folder / "resumed"
+    stopped = run(2, dict(GPU, **{"train.stop_at_step": 8}), parts)
+    check(stopped.code == 75, "stopped after step 8", stopped)
+    resumed = run(4, GPU, parts)
+    whole = run(1, GPU, folder / "whole")
+    check(resumed.code == 0 and resumed.state_hash() == whole.state_hash() and resumed.losses == whole.losses,
+          "resumed on 4 GPUs: the bits of the unbroken run", resumed)
+
+    # A set that does not fit the GPU is another path of the views, a stop request another end.
+    asked = start(2, dict(GPU, **{"train.epochs": 2000, "evaluate.knn.every_epochs": 0}), folder / "asked")
+    check(wait_for(lambda: (folder / "asked" / "metrics.jsonl").exists() and
+                   (folder / "asked" / "metrics.jsonl").read_text().count("\n") > 3), "two GPUs train")
+    os.kill(pids_of(folder / "asked")[1], signal.SIGUSR1)
+    ended = finish(asked, folder / "asked", 60)
+    check(ended.code == 75 and ended.status["state"] == "stopped", "SIGUSR1 to one rank stops both GPUs", ended)
+
+    diverged = run(2, dict(GPU, **{"optimizer.base_lr": 1e30}), folder / "diverged")
+    check(diverged.code == 5 and "not finite" in diverged.output, "non-finite on GPUs: exit code 5", diverged)
+
+    # MPI is silent between the choice of the device and its end.
+    calls = folder / "calls"
+    os.environ.update(SIMCLR_MPI_CALLS=str(calls), LD_PRELOAD=MPI_CALLS)
+    silent = run(2, GPU, folder / "silent")
+    del os.environ["LD_PRELOAD"]
+    check(silent.code == 0, "two GPUs with MPI's calls written down", silent)
+    logs = [p.read_text().split() for p in folder.glob("calls.*")]
+    logs = [log for log in logs if "ncclCommInitRank" in log]
+    check(len(logs) == 2, "two ranks wrote their calls down")
+    for log in logs:
+        at = log.index("ncclCommInitRank")
+        check("MPI_Bcast" in log[:at], "before NCCL starts, MPI carries its unique id")
+        check(log[at + 1:] == ["MPI_Finalize"], f"from NCCL's start on only MPI_Finalize is called: {log[at + 1:]}")
+    # ... and the list of calls that are written down is complete.
+    imports = set()
+    libraries = [PROGRAM] + [p for p in PROGRAM.parent.rglob("libsimclr_comm.*") if p.suffix in (".so", ".a")]
+    for library in libraries:
+        text = subprocess.run([NM, "-C", "--undefined-only", library], capture_output=True, text=True).stdout
+        text += subprocess.run([NM, "-D", "-C", "--undefined-only", library], capture_output=True, text=True).stdout
+        imports |= {word for word in text.split() if word.startswith("MPI_")}
+    noted = {word for word in subprocess.run([NM, "-D", "--defined-only", MPI_CALLS], capture_output=True, text=True).stdout.split()
+             if word.startswith("MPI_")}
+    quiet = {"MPI_Error_string", "MPI_Get_library_version", "MPI_Initialized", "MPI_Finalized"}  # local, talk to nobody
+    check(imports and imports - noted <= quiet, f"every MPI function of the program is watched: {imports - noted}")
+
+    # Choice of the device.
+    knob("EMULATOR_NO_DEVICE", "driver")
+    auto = run(2, dict(GPU, **{"run.device": "auto", "train.epochs": 1}), folder / "no_driver")
+    check(auto.code == 0 and "no GPU: no NVIDIA driver is loaded; training on the CPU" in auto.output, "auto without driver", auto)
+    wanted = run(2, GPU, folder / "wanted")
+    check(wanted.code == 4 and wanted.output.count("run.device: cuda, but there is no GPU: no NVIDIA driver is loaded") == 1,
+          "cuda without driver: exit code 4, said once", wanted)
+    half = run(1, dict(GPU, **{"run.device": "auto", "run.precision": "bf16"}), folder / "half")
+    check(half.code == 2 and "this run computes on the CPU, which has fp32 only" in half.output, "bf16 falls on a CPU", half)
+    del os.environ["EMULATOR_NO_DEVICE"]
+    knob("EMULATOR_DEVICES", "2")
+    few = run(4, GPU, folder / "few")
+    check(few.code == 4 and "4 ranks on this node and 2 GPUs" in few.output, "fewer GPUs than ranks", few)
+    knob("EMULATOR_DEVICES", "1")
+    shared = run(2, GPU, folder / "shared")
+    check(shared.code == 4 and "ranks 0 and 1" in shared.output and "one GPU" in shared.output, "two ranks on one GPU", shared)
