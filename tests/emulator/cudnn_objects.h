@@ -38,7 +38,7 @@ struct Object {
     const auto at = attributes.find(name);
     if (at == attributes.end()) return {};
     std::vector<T> result(static_cast<size_t>(at->second.count));
-    std::memcpy(result.data(), at->second.bytes.data(), result.size() * sizeof(T));
+    std::memcpy(result.data(), at->second.bytes.data(), at->second.bytes.size());
     return result;
   }
   template <typename T>

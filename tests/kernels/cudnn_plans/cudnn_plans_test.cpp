@@ -8,6 +8,7 @@
 #include <set>
 
 #include "kernels/conv2d/cudnn_graph.h"
+#include "tests/emulator/tests/cudnn/raw_graph.h"
 #include "tests/kernels/cudnn_plans/device_properties.h"
 #include "tests/kernels/cudnn_plans/resnet_convolutions.h"
 
@@ -147,6 +148,52 @@ TEST_F(CudnnPlans, RefuseNamesOfNothing) {
         << name;
   EXPECT_THROW(ConvPlan::from_name(device, request, "engine 9999 knobs"), Error);
   EXPECT_THROW(ConvPlan::from_name(device, request, "engine 67 knobs 2=999999"), Error);
+}
+
+// Why bf16 has bfloat16 filter gradients: no engine writes float32 ones. Should a later library have one, use it.
+TEST_F(CudnnPlans, NoEngineWritesAFloatFilterGradientOfBfloat16) {
+  for (const auto gradient : {CUDNN_DATA_FLOAT, CUDNN_DATA_BFLOAT16}) {
+    test::Objects objects;
+    const auto tensor = [&](const std::vector<int64_t>& d, int64_t id, cudnnDataType_t type) {
+      const auto t = test::make_tensor(
+          objects, {.dims = d, .strides = {d[1] * d[2] * d[3], 1, d[3] * d[1], d[1]}, .id = id, .type = type});
+      EXPECT_EQ(cudnnBackendFinalize(t), CUDNN_STATUS_SUCCESS);
+      return t;
+    };
+    const auto convolution = test::make_convolution(objects, {});
+    EXPECT_EQ(cudnnBackendFinalize(convolution), CUDNN_STATUS_SUCCESS);
+    const auto operation =
+        test::make_operation(objects, test::kFilterPass,
+                             {tensor({64, 64, 32, 32}, 1, CUDNN_DATA_BFLOAT16), tensor({64, 64, 3, 3}, 2, gradient),
+                              tensor({64, 64, 32, 32}, 3, CUDNN_DATA_BFLOAT16), convolution});
+    EXPECT_EQ(cudnnBackendFinalize(operation), CUDNN_STATUS_SUCCESS);
+    const auto graph = objects.make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    test::set_object(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
+    ASSERT_EQ(cudnnBackendFinalize(graph), CUDNN_STATUS_SUCCESS);
+    int64_t offered = 0;
+    for (const auto& gpu : {test::kA100, test::kH100})
+      for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK}) {
+        const auto heuristics = objects.make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+        test::set_object(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+        test::set(heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, std::vector{mode});
+        const auto json = test::properties_json(gpu);
+        const auto device = objects.make(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+        test::set(device, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                  std::vector<char>(json.c_str(), json.c_str() + json.size() + 1));
+        ASSERT_EQ(cudnnBackendFinalize(device), CUDNN_STATUS_SUCCESS);
+        test::set_object(heuristics, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, device);
+        if (cudnnBackendFinalize(heuristics) != CUDNN_STATUS_SUCCESS) continue;
+        // Asked without room the library gives an upper bound; what it fills in counts.
+        std::vector<test::Handle> configs(100);
+        for (auto& config : configs) config = objects.make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+        int64_t count = 0;
+        ASSERT_EQ(cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                           100, &count, configs.data()),
+                  CUDNN_STATUS_SUCCESS);
+        offered += count;
+      }
+    EXPECT_EQ(offered > 0, gradient == CUDNN_DATA_BFLOAT16) << offered << " engines";
+  }
 }
 
 TEST(CudnnFilters, AreThoseOfTheDesign) {

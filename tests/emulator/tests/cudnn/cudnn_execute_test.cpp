@@ -158,6 +158,7 @@ class CudnnExecute : public testing::Test {
     EXPECT_EQ(cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count,
                                        &count, configs.data()),
               kOk);
+    configs.resize(static_cast<size_t>(count));  // what was asked for first is an upper bound
     std::vector<Config> result;
     for (const Handle config : configs) result.push_back(read(config));
     return result;
@@ -407,8 +408,9 @@ TEST_F(CudnnExecute, HasNoEngineForMixedStorage) {
   set(heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, std::vector{CUDNN_HEUR_MODE_A});
   ASSERT_EQ(cudnnBackendFinalize(heuristics), kOk);
   int64_t count = -1;
-  ASSERT_EQ(cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0,
-                                     &count, nullptr),
+  Handle config = objects_.make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  ASSERT_EQ(cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                                     &count, &config),
             kOk);
   EXPECT_EQ(count, 0);
 }
