@@ -55,13 +55,13 @@ void expect_agreement(const PictureArray& pictures, const std::vector<ViewJob>& 
       << "views of " << params.size << ", " << test::name_of(type);
 }
 
-// The four kinds of jitter, each first once; flips, grayscale and blur by chance (usual_views).
+// Flips, jitter in some order, grayscale and blur by chance (usual_views).
 TEST(RenderViewsCuda, AgreesWithTheCpu) {
   const PictureArray pictures({{32, 32}, {41, 29}, {1, 1}, {5, 200}, {96, 96}});
   for (const DataType type : test::kStorageTypes) {
-    for (const int64_t size : {2, 8, 31, 32, 33}) {
+    for (const int64_t size : {2, 31, 32, 33}) {
       ViewParams params = usual_views(size);
-      expect_agreement(pictures, random_jobs(pictures, params, kKey, 30), params, type);
+      expect_agreement(pictures, random_jobs(pictures, params, kKey, 16), params, type);
     }
   }
 }
