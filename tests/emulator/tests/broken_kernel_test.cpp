@@ -31,6 +31,7 @@ constexpr bool kThreadSanitizer = false;
 
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
 const Environment kForward{{"EMULATOR_ORDER", "forward"}};
@@ -201,6 +202,13 @@ TEST(Trap, BreaksTheDeviceUntilItIsReset) {
                                         "reset cudaSuccess\n"
                                         "last cudaSuccess, then cudaSuccess\n"
                                         "malloc cudaSuccess\n"));
+}
+
+TEST(Trap, DropsWhatWasQueuedBehindIt) {
+  const Outcome outcome = run_scenario("work_after_trap", kLazy);
+  expect_failed_kernel(outcome, "trap_kernel", "__trap");
+  EXPECT_THAT(outcome.output, Not(HasSubstr("called")));
+  EXPECT_THAT(outcome.output, HasSubstr("later launch cudaErrorLaunchFailure"));
 }
 
 // ---- streams ----

@@ -120,6 +120,15 @@ const std::map<std::string, Scenario> kKernels{
      }},
     {"overflow_index", [](Fixture& f) { f.end(overflow_index(f.out, 1500000000, f.stream)); }},
     {"recurse", [](Fixture& f) { f.end(recurse(as_int(f.out), 1000, f.stream)); }},
+    {"work_after_trap",
+     [](Fixture& f) {
+       const cudaError_t launched = call_trap(f.out, f.stream);
+       // A host function is not called after an error, says the manual; and a later launch returns the error.
+       cudaLaunchHostFunc(
+           f.stream, [](void*) { std::printf("called\n"); }, nullptr);
+       f.end(launched);
+       std::printf("later launch %s\n", cudaGetErrorName(call_trap(f.out, f.stream)));
+     }},
     {"call_trap",
      [](Fixture& f) {
        f.end(call_trap(f.out, f.stream));
