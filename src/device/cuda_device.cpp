@@ -1,5 +1,6 @@
 // One GPU as a device: a stream for everything that the rank computes, cuBLAS and cuDNN bound to it.
 #include <cstring>
+#include <string_view>
 
 #include "kernels/common/views.h"
 #include "src/device/choose_device.h"
@@ -163,7 +164,8 @@ GpuFacts read_gpu(int ordinal) {
   GpuFacts facts;
   static_assert(sizeof(facts.uuid) == sizeof(properties.uuid.bytes));
   std::memcpy(facts.uuid.data(), properties.uuid.bytes, facts.uuid.size());
-  std::strncpy(facts.name.data(), properties.name, facts.name.size() - 1);
+  const std::string_view name = properties.name;
+  name.copy(facts.name.data(), facts.name.size() - 1);
   facts.ordinal = ordinal;
   return facts;
 }

@@ -130,7 +130,7 @@ Correct classify_share(const CpuExec& exec, const Collectives& collectives, cons
 
 }  // namespace
 
-KnnResult evaluate_knn(const Exec& exec, Collectives& collectives, const LabelledFeatures& bank,
+KnnResult evaluate_knn(const CpuExec& exec, Collectives& collectives, const LabelledFeatures& bank,
                        const LabelledFeatures& queries, const KnnParams& params, const Beat& beat) {
   SIMCLR_CHECK(params.k >= 1 && params.temperature > 0, "k is {}, temperature {}", params.k, params.temperature);
   SIMCLR_CHECK(bank.features.cols == queries.features.cols, "features of {} and {}", bank.features.cols,
@@ -142,11 +142,7 @@ KnnResult evaluate_knn(const Exec& exec, Collectives& collectives, const Labelle
   result.bank = bank.features.rows;
   result.queries = queries.features.rows;
   result.k = static_cast<int>(std::min<int64_t>(params.k, result.bank));
-  const Correct own = std::visit(
-      [&](const CpuExec& cpu) {
-        return classify_share(cpu, collectives, bank, queries, result.k, params.temperature, beat);
-      },
-      exec);
+  const Correct own = classify_share(exec, collectives, bank, queries, result.k, params.temperature, beat);
 
   // Counts as bytes: integers, so the order of the sum does not matter, for any number of ranks.
   std::vector<Correct> all(static_cast<size_t>(collectives.size()));

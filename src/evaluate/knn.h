@@ -40,7 +40,7 @@ struct KnnResult {
 // Collective: every rank passes the same matrices, takes its share of the queries, and gets the same result. Neither
 // the number of ranks nor of threads changes it. Takes memory of its own, 1 MiB a thread; not for use within a step.
 // beat: between blocks of 64 queries.
-KnnResult evaluate_knn(const Exec& exec, Collectives& collectives, const LabelledFeatures& bank,
+KnnResult evaluate_knn(const CpuExec& exec, Collectives& collectives, const LabelledFeatures& bank,
                        const LabelledFeatures& queries, const KnnParams& params, const Beat& beat = no_beat);
 
 // "top-1 0.5230 (523 of 1000), top-5 0.9410, k = 20"; says so when k had to be lowered.
