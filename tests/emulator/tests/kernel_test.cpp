@@ -202,6 +202,31 @@ TEST(Kernel, ManyBarriersOfManyThreads) {
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
 }
 
+// The device functions that the emulator defines are plain functions here. Values by hand, from the programming guide.
+TEST(Math, FunctionsOfDeviceCode) {
+  EXPECT_EQ(::max(1.0F, NAN), 1.0F);  // of a number and a NaN, the number
+  EXPECT_EQ(::min(NAN, -1.0F), -1.0F);
+  EXPECT_EQ(::min(3, 2LL), 2LL);
+  EXPECT_EQ(::max(3U, 5U), 5U);
+  EXPECT_EQ(rsqrtf(4.0F), 0.5F);
+  EXPECT_EQ(__frsqrt_rn(0.25F), 2.0F);
+  EXPECT_EQ(__saturatef(2.0F), 1.0F);
+  EXPECT_EQ(__saturatef(0.25F), 0.25F);
+  EXPECT_EQ(__saturatef(NAN), 0.0F);
+  EXPECT_EQ(__float_as_uint(1.0F), 0x3f800000U);
+  EXPECT_EQ(__uint_as_float(0x40000000U), 2.0F);
+  EXPECT_EQ(__float2int_rn(2.5F), 2);  // to even
+  EXPECT_EQ(__float2int_rd(-0.5F), -1);
+  EXPECT_EQ(__float2int_rz(-1.5F), -1);
+  EXPECT_EQ(__umulhi(0x80000000U, 6U), 3U);
+  EXPECT_EQ(__popc(0xF0F0U), 8);
+  EXPECT_EQ(__clz(1), 31);
+  EXPECT_EQ(__ffs(8), 4);
+  EXPECT_EQ(__ffs(0), 0);
+  EXPECT_EQ(cospif(1.0F), -1.0F);
+  EXPECT_EQ(sinpif(2.5F), 1.0F);
+}
+
 TEST(Launch, LimitsOfGridAndBlock) {
   const Stream stream;
   const DeviceArray<float> out(std::vector<float>(4, 0.0F));
