@@ -84,13 +84,15 @@ TEST_P(ReluAddCuda, WorkInPlace) {
 }
 
 // More than the largest grid has threads for: 5 elements of a second round.
-TEST_P(ReluAddCuda, AddGoesRoundTheGrid) {
+TEST(ReluAdd, CudaGoesRoundTheGrid) {
+  const auto type = DataType::kBfloat16;
+  const test::CudaRun run(test::precision_of(type), {});
   const int64_t n = kGrid + 5;
-  const auto values = test::as_stored(type_, test::random_values(1024, 1));
+  const auto values = test::as_stored(type, test::random_values(1024, 1));
   std::vector<float> tiled(static_cast<size_t>(n));
   for (size_t i = 0; i < tiled.size(); ++i) tiled[i] = values[i % values.size()];
-  const StoredArray part(type_, tiled), total(type_, tiled);
-  add_to(run_.exec(), n, part.data(), total.data(), type_);
+  const StoredArray part(type, tiled), total(type, tiled);
+  add_to(run.exec(), n, part.data(), total.data(), type);
   const auto sum = total.download();
   for (size_t i = 0; i < sum.size(); ++i) ASSERT_EQ(sum[i], 2 * tiled[i]) << i;
 }
