@@ -2,6 +2,7 @@
 # The names below hide the differences between Debian 12 and Ubuntu 24.04.
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
+set(MPI_CXX_SKIP_MPICXX ON)  # the C interface is used; the old C++ one would bring a hundred functions along
 find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(OneDNN 2.6 REQUIRED)
 find_package(fmt REQUIRED CONFIG)

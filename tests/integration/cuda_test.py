@@ -25,11 +25,12 @@ with Folder() as folder:
     # Twenty steps: the same bits for every number of GPUs, whenever the streams run, in every precision.
     cpu = run(1, dict(GPU, **{"run.device": "cpu"}), folder / "cpu")
     check(cpu.code == 0, "the CPU run ends with 0", cpu)
-    for precision, tolerance in [("fp32", 2e-4), ("tf32", 2e-4), ("bf16", 5e-2)]:
+    # First loss, and worst of twenty: training amplifies roundings, by about half a decade every five steps here.
+    for precision, first_limit, worst_limit in [("fp32", 2e-6, 2e-2), ("tf32", 1e-4, 1e-1), ("bf16", 1e-2, 1e-1)]:
         first = None
         for ranks, streams in [(1, "eager"), (2, "lazy"), (4, "eager")]:
-            if precision == "tf32" and ranks != 1:
-                continue  # the emulator multiplies tf32 as fp32: nothing new
+            if precision == "tf32" and ranks == 4:
+                continue  # between fp32 and bf16: no path of its own beyond the products
             knob("EMULATOR_STREAMS", streams)
             result = run(ranks, dict(GPU, **{"run.precision": precision}), folder / f"{precision}_{ranks}", limit_s=300)
             check(result.code == 0, f"{precision}: {ranks} GPUs end with 0", result)
@@ -37,8 +38,10 @@ with Folder() as folder:
             first = first or facts
             check(len(result.losses) == 20, f"{precision}: twenty losses", result)
             check(facts == first, f"{precision}: {ranks} GPUs have the bits of one", result)
-        worst = max(abs(float(first[0][s]) - float(cpu.losses[s])) / float(cpu.losses[s]) for s in cpu.losses)
-        check(0 < worst < tolerance, f"{precision}: losses are the CPU's within {tolerance} (worst {worst:.2e})")
+        apart = [abs(float(first[0][s]) - float(cpu.losses[s])) / float(cpu.losses[s]) for s in sorted(cpu.losses)]
+        check(apart[0] < first_limit and 0 < max(apart) < worst_limit,
+              f"{precision}: the CPU's losses, step 1 within {first_limit} ({apart[0]:.1e}), all within {worst_limit} "
+              f"({' '.join(f'{a:.0e}' for a in apart)})")
     knob("EMULATOR_STREAMS", "eager")
 
     # Two GPUs, stopped in mid-epoch, go on on four; and on the CPU's own terms: other GPUs, other shards, the same run.
