@@ -3,8 +3,8 @@
 //   max 3x3, stride 2, padding 1 (the ImageNet stem): the first maximum in row order wins, as in PyTorch; NaN wins over
 //   numbers.  grad_x adds grad_y at the place that won.
 // Shapes: x [shards, samples, C, H, W]; average y [shards*samples, C] with stride padded_cols(C); max y [.., C, H',
-// W'], H' = (H - 1)/2 + 1, and `winners`, the place of each maximum in its 3x3 window (one byte per element of y). No
-// aliasing. Synchronous on the CPU.
+// W'], H' = (H - 1)/2 + 1, and `winners`, the place of each maximum in its 3x3 window (one byte per element of y, in
+// its order). No aliasing. Synchronous on the CPU.
 #pragma once
 
 #include <cstdint>
