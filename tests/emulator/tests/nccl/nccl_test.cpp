@@ -19,7 +19,7 @@ std::vector<T> values_of(int r, size_t count, size_t first = 0) {
 }
 template <typename T>
 bool equal(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
 template <typename T>
@@ -27,7 +27,7 @@ class NcclTypes : public NcclTest {};
 using Types = testing::Types<float, double, uint8_t, int32_t, int64_t, __nv_bfloat16>;
 TYPED_TEST_SUITE(NcclTypes, Types);
 
-constexpr size_t kSizes[] = {0, 1, 3, 1000, 65535, 65536, 65537, 300'001};
+constexpr size_t kSizes[] = {0, 1, 3, 65536, 65537, 200'001};
 
 TYPED_TEST(NcclTypes, AllGatherPutsTheRanksInOrder) {
   using T = TypeParam;
