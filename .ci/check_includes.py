@@ -23,6 +23,10 @@ PLACES = [
     ("MPI and NCCL", re.compile(r"(mpi|nccl)\.h$"), ["src/comm"]),
     ("oneDNN, cuDNN and cuBLAS", re.compile(r"(oneapi/dnnl/.*|dnnl.*|cudnn.*|cublas.*)$"), ["kernels", "src/device", "bench"]),
 ]
+# Stands on the other side of NVIDIA's headers: it defines what they declare, and has include roots of its own.
+EMULATOR = "tests/emulator"
+# Watches the program's calls from outside.
+WATCHERS = [PurePosixPath("tests/integration/mpi_calls.cpp")]
 YAML = re.compile(r"yaml-cpp/")
 
 INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
@@ -74,7 +78,7 @@ def check_file(root, path):
     if path.suffix in (".h", ".cuh") and not re.search(r"^#pragma once$", text, re.MULTILINE):
         found.append((1, "a header has #pragma once"))
     for number, line in enumerate(text.splitlines(), 1):
-        if CONDITIONAL.match(line) and not is_under(path, ["kernels/common"]):
+        if CONDITIONAL.match(line) and not is_under(path, ["kernels/common", EMULATOR]):
             found.append((number, "no #if outside kernels/common: a choice is another source file, taken by CMake"))
         match = INCLUDE.match(line)
         if not match:
@@ -83,7 +87,8 @@ def check_file(root, path):
         if path.parts[0] == "kernels" and NOT_IN_KERNELS.match(name):
             found.append((number, f"a kernel is a leaf and does not include {name}"))
         for library, headers, folders in PLACES:
-            if headers.match(name) and not is_under(mirrored(path), folders):
+            free = is_under(path, [EMULATOR]) or path in WATCHERS
+            if headers.match(name) and not free and not is_under(mirrored(path), folders):
                 found.append((number, f"{library} only under {', '.join(folders)}, not {name} here"))
         if YAML.match(name) and yaml_line is None:
             yaml_line = number
@@ -91,8 +96,10 @@ def check_file(root, path):
             continue
         # CMake makes src/base/version.h from src/base/version.h.in.
         if not any((Path(root) / f"{name}{end}").is_file() for end in ("", ".in")):
-            # kernels/common/onednn_v2 and onednn_v3 hold one header each of the same name; CMake takes the folder.
-            if not any((Path(root) / "kernels/common").glob(f"onednn_v*/{name}")):
+            # kernels/common/onednn_v2 and onednn_v3 hold one header each of the same name, as do with_cuda and
+            # without_cuda, nvcc and the emulator; CMake takes the folder.
+            chosen = list((Path(root) / "kernels/common").glob(f"*/{name}"))
+            if not chosen and not (is_under(path, [EMULATOR]) and (Path(root) / EMULATOR / "include" / name).is_file()):
                 found.append((number, f'"{name}" is no file; includes are written from the repository root'))
         elif is_product and level(path) is not None:
             rule = check_order(path, PurePosixPath(name))

@@ -95,6 +95,12 @@ void BasicBlock::want(GradientBuffers& gradients) const {
   gradients.want(y_.view());
 }
 
+std::vector<const ConvLayer*> BasicBlock::convolutions() const {
+  std::vector<const ConvLayer*> all = {&conv1_, &conv2_};
+  if (downsample_) all.push_back(&downsample_->conv);
+  return all;
+}
+
 double BasicBlock::forward_flops() const {
   return conv1_.plan().params().forward_flops() + conv2_.plan().params().forward_flops() +
          (downsample_ ? downsample_->conv.plan().params().forward_flops() : 0.0);

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/nn/activation_buffer.h"
 #include "src/nn/batch_norm_layer.h"
@@ -30,6 +31,7 @@ class BasicBlock {
   void initialize(uint64_t seed, bool zero_last_batch_norm);
   void want(GradientBuffers& gradients) const;
   double forward_flops() const;
+  std::vector<const ConvLayer*> convolutions() const;  // in the order of the store
 
  private:
   struct Downsample {

@@ -20,6 +20,7 @@ class ConvLayer {
 
   const Conv2dPlan& plan() const { return *plan_; }
   Parameter& weight() { return *weight_; }
+  const Parameter& weight() const { return *weight_; }
   int64_t out_height() const { return plan_->params().out_height(); }
   int64_t out_width() const { return plan_->params().out_width(); }
 

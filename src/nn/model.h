@@ -33,6 +33,7 @@ class Model {
   int64_t representation_size() const { return encoder_.out_features(); }  // D
   double step_flops() const;  // forward and backward of this rank, about 3 x forward
   std::string describe() const;
+  std::string describe_plans() const { return encoder_.describe_plans(); }
 
  private:
   ParameterStore store_;

@@ -110,6 +110,16 @@ void ResNet::update_running_statistics(const int* skip) {
   for (auto& block : blocks_) block.update_running_statistics(skip);
 }
 
+std::string ResNet::describe_plans() const {
+  std::vector<const ConvLayer*> all = {&conv1_};
+  for (const auto& block : blocks_)
+    for (const ConvLayer* conv : block.convolutions()) all.push_back(conv);
+  std::string text;
+  for (const ConvLayer* conv : all)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", conv->weight().name, conv->plan().choice());
+  return text;
+}
+
 double ResNet::forward_flops() const {
   double total = conv1_.plan().params().forward_flops();
   for (const auto& block : blocks_) total += block.forward_flops();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <string>
 #include <vector>
 
 #include "src/nn/basic_block.h"
@@ -26,6 +27,8 @@ class ResNet {
   void initialize(uint64_t seed);
   void update_running_statistics(const int* skip);
   double forward_flops() const;  // of this rank's shards, convolutions only
+  // "conv1.weight: …; layer1.0.conv1.weight: …": the plan of each convolution, by name (Conv2dPlan::choice).
+  std::string describe_plans() const;
   void allocate_gradients(Context& context) { gradients_.allocate(context); }
 
  private:

@@ -113,14 +113,16 @@ void set_up_device(const Settings& settings, const Topology& topology, RunHandle
 }
 
 CheckpointHeader make_header(const Parts& parts, const Topology& topology) {
+  std::map<std::string, std::string> environment = {{"program", kProgramVersion},
+                                                    {"libraries", parts.context.library_version()},
+                                                    {"processor", processor_of(parts.context)},
+                                                    {"data_sha256", parts.data_sha256},
+                                                    {"ranks", fmt::format("{}", topology.size)},
+                                                    {"host", topology.host()}};
+  if (!parts.context.device().is_cpu()) environment["plans"] = parts.model.describe_plans();
   return {.config_yaml = print_config(parts.settings),
           .config_hash = config_hash(parts.settings),
-          .environment = {{"program", kProgramVersion},
-                          {"libraries", parts.context.library_version()},
-                          {"processor", processor_of(parts.context)},
-                          {"data_sha256", parts.data_sha256},
-                          {"ranks", fmt::format("{}", topology.size)},
-                          {"host", topology.host()}}};
+          .environment = std::move(environment)};
 }
 
 MetricsFile open_metrics(const std::filesystem::path& folder, int64_t step) {
@@ -173,6 +175,10 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
   const Beat beat = [&] { run.heartbeat.beat(); };
   Parts parts(settings, topology, site, beat);
   beat();
+  if (!site.context.device().is_cpu()) {
+    require_equal(site.host, ExitCode::kDevice, "the choice of cuDNN plans", parts.model.describe_plans(),
+                  "use GPUs of one model and one version of cuDNN on all hosts");
+  }
   if (first) {
     for (const auto& text :
          describe_start({.parts = parts, .topology = topology, .mpi_version = run.session->library_version()}))

@@ -48,7 +48,7 @@ void require_same_run(const std::filesystem::path& file, const CheckpointHeader&
 // Bits are promised for one build on one kind of processor: a resume elsewhere is allowed, but not in silence.
 void warn_of_other_surroundings(const std::filesystem::path& file, const CheckpointHeader& saved,
                                 const CheckpointHeader& mine) {
-  for (const char* what : {"program", "libraries", "processor"}) {
+  for (const char* what : {"program", "libraries", "processor", "plans"}) {
     const auto before = saved.environment.find(what), now = mine.environment.find(what);
     if (before == saved.environment.end() || now == mine.environment.end() || before->second == now->second) continue;
     log_warning(
