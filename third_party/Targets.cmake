@@ -59,6 +59,9 @@ function(simclr_mpi_test name)
     ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMP_WAIT_POLICY=passive;OMPI_MCA_mpi_yield_when_idle=1")
 endfunction()
 
+# All binaries of simclr_cuda_test.
+add_custom_target(simclr_cuda_tests)
+
 # simclr_cuda_test(NAME SOURCES a_cuda_test.cpp LINKS ...): a test of CUDA code, built with CUDA only. On the emulator it
 # runs in three orders of threads and blocks, with streams that run at once and streams that run late.
 function(simclr_cuda_test name)
@@ -71,6 +74,7 @@ function(simclr_cuda_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE simclr_options ${ARG_LINKS} simclr_cuda_toolkit GTest::gtest GTest::gmock GTest::gtest_main)
+  add_dependencies(simclr_cuda_tests ${name})
   if(SIMCLR_CUDA_MODE STREQUAL "NVCC")
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES LABELS "cuda;${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} RESOURCE_LOCK gpu)
@@ -81,7 +85,8 @@ function(simclr_cuda_test name)
     list(GET parts 0 order)
     list(GET parts 1 streams)
     add_test(NAME ${name}_${setting} COMMAND ${name})
-    set_tests_properties(${name}_${setting} PROPERTIES LABELS "cuda;${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
-      ENVIRONMENT "OMP_WAIT_POLICY=passive;EMULATOR_ORDER=${order};EMULATOR_STREAMS=${streams}")
+    # OpenMP's runtime is not built for ThreadSanitizer: what it does between threads is not looked at.
+    set_tests_properties(${name}_${setting} PROPERTIES LABELS "cuda;kernel;${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+      ENVIRONMENT "OMP_WAIT_POLICY=passive;EMULATOR_ORDER=${order};EMULATOR_STREAMS=${streams};TSAN_OPTIONS=atexit_sleep_ms=0:suppressions=${CMAKE_SOURCE_DIR}/tests/emulator/thread_sanitizer.supp")
   endforeach()
 endfunction()

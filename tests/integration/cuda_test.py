@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 
 from program import PROGRAM, SMALL, Folder, check, pids_of, run, start, finish, wait_for
 
@@ -64,6 +65,20 @@ with Folder() as folder:
     diverged = run(2, dict(GPU, **{"optimizer.base_lr": 1e30}), folder / "diverged")
     check(diverged.code == 5 and "not finite" in diverged.output, "non-finite on GPUs: exit code 5", diverged)
 
+    # A step takes no memory and waits for nobody: ten more steps, not one such call more.
+    counts = []
+    for steps in (6, 16):
+        calls = folder / f"waits_{steps}"
+        os.environ.update(SIMCLR_MPI_CALLS=str(calls), LD_PRELOAD=MPI_CALLS)
+        counted = run(2, dict(GPU, **{"train.max_steps": steps, "evaluate.knn.every_epochs": 0, "checkpoint.every_epochs": 0}),
+                      folder / f"counted_{steps}")
+        del os.environ["LD_PRELOAD"]
+        check(counted.code == 0, f"{steps} steps with CUDA's calls written down", counted)
+        logs = [p.read_text().split() for p in folder.glob(f"waits_{steps}.*")]
+        counts.append(sorted(sorted(Counter(c for c in log if c.startswith("cuda")).items()) for log in logs
+                             if "ncclCommInitRank" in log))  # of each rank
+    check(len(counts[0]) == 2 and counts[0][0] and counts[0] == counts[1], f"no allocation, no wait within a step: {counts}")
+
     # MPI is silent between the choice of the device and its end.
     calls = folder / "calls"
     os.environ.update(SIMCLR_MPI_CALLS=str(calls), LD_PRELOAD=MPI_CALLS)
@@ -71,7 +86,7 @@ with Folder() as folder:
     del os.environ["LD_PRELOAD"]
     check(silent.code == 0, "two GPUs with MPI's calls written down", silent)
     logs = [p.read_text().split() for p in folder.glob("calls.*")]
-    logs = [log for log in logs if "ncclCommInitRank" in log]
+    logs = [[c for c in log if not c.startswith("cuda")] for log in logs if "ncclCommInitRank" in log]
     check(len(logs) == 2, "two ranks wrote their calls down")
     for log in logs:
         at = log.index("ncclCommInitRank")
@@ -88,6 +103,16 @@ with Folder() as folder:
              if word.startswith("MPI_")}
     quiet = {"MPI_Error_string", "MPI_Get_library_version", "MPI_Initialized", "MPI_Finalized"}  # local, talk to nobody
     check(imports and imports - noted <= quiet, f"every MPI function of the program is watched: {imports - noted}")
+
+    # A rank that dies or stands still on its GPU ends the job.
+    for name, sent, says in [("killed", signal.SIGKILL, ""), ("stopped", signal.SIGSTOP, "has given no sign of life")]:
+        job = start(2, dict(GPU, **{"train.epochs": 2000, "evaluate.knn.every_epochs": 0, "train.timeout_s": 4}), folder / name)
+        check(wait_for(lambda: (folder / name / "metrics.jsonl").exists() and
+                       (folder / name / "metrics.jsonl").read_text().count("\n") > 3), "two GPUs train")
+        os.kill(pids_of(folder / name)[1], sent)
+        ended = finish(job, folder / name, 40)
+        check(ended.code != 0 and says in ended.output, f"one rank {name}: the job ends after {ended.seconds:.1f} s", ended)
+        check(wait_for(lambda: not pids_of(folder / name), 10), f"one rank {name}: no process is left")
 
     # Choice of the device.
     knob("EMULATOR_NO_DEVICE", "driver")

@@ -1,6 +1,9 @@
-// A library to be preloaded: writes the name of every MPI call of a process, and of NCCL's start, to the file that
-// SIMCLR_MPI_CALLS names (with the process's number behind it). MPI's profiling interface (PMPI_*) does the work.
-// The functions are those that src/comm uses; the test compares this list with the program's imports.
+// A library to be preloaded: writes the name of every MPI call of a process, of NCCL's start, and of the CUDA calls
+// that take memory or wait for the device, to the file that SIMCLR_MPI_CALLS names (with the process's number behind
+// it). MPI's profiling interface (PMPI_*) and the dynamic linker's next symbol do the work. The MPI functions are those
+// that src/comm uses; the test compares this list with the program's imports. CUDA's are seen where its runtime is a
+// shared library, as the emulator's is.
+#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <mpi.h>
 #include <nccl.h>
@@ -57,9 +60,19 @@ FORWARD(Isend, (const void* data, int count, MPI_Datatype type, int to, int tag,
         (data, count, type, to, tag, comm, request))
 FORWARD(Waitall, (int count, MPI_Request* requests, MPI_Status* statuses), (count, requests, statuses))
 
-ncclResult_t ncclCommInitRank(ncclComm_t* comm, int size, ncclUniqueId id, int rank) {
-  note("ncclCommInitRank");
-  using Function = ncclResult_t (*)(ncclComm_t*, int, ncclUniqueId, int);
-  return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, "ncclCommInitRank"))(comm, size, id, rank);
-}
+#define NEXT(result, name, parameters, arguments)                           \
+  result name parameters {                                                  \
+    note(#name);                                                            \
+    using Function = result(*) parameters;                                  \
+    return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, #name)) arguments; \
+  }
+
+NEXT(ncclResult_t, ncclCommInitRank, (ncclComm_t * comm, int size, ncclUniqueId id, int rank), (comm, size, id, rank))
+NEXT(cudaError_t, cudaMalloc, (void** memory, size_t bytes), (memory, bytes))
+NEXT(cudaError_t, cudaFree, (void* memory), (memory))
+NEXT(cudaError_t, cudaMallocHost, (void** memory, size_t bytes), (memory, bytes))
+NEXT(cudaError_t, cudaFreeHost, (void* memory), (memory))
+NEXT(cudaError_t, cudaStreamSynchronize, (cudaStream_t stream), (stream))
+NEXT(cudaError_t, cudaDeviceSynchronize, (), ())
+NEXT(cudaError_t, cudaMemcpy, (void* to, const void* from, size_t bytes, cudaMemcpyKind kind), (to, from, bytes, kind))
 }
