@@ -13,6 +13,10 @@ from gpu_check import SCRIPT, check, run, write_program
 HERE = pathlib.Path(__file__).resolve().parent
 PASSING_TEST = "#!/bin/sh\necho '[==========] 3 tests ran.'\necho '[  PASSED  ] 3 tests.'\n"
 SANITIZER = '#!/bin/sh\nwhile [ "${1#--}" != "$1" ]; do shift 2; done\nexec "$@"\n'
+BENCH = """#!/bin/sh
+echo 'infonce_on_gpu/B:512/S:1/real_time  1.6 ms  1.5 ms  1 FLOP/s=1.6T/s call_s=80.1us'
+echo 'infonce_on_gpu/B:512/S:8/real_time  1.8 ms  1.8 ms  1 FLOP/s=1.6T/s call_s=90.2us'
+"""
 SMI = "#!/bin/sh\ncase $1 in -q) echo all ;; *) echo 'GPU X, 580.1, 143771 MiB' ;; esac\n"
 
 
@@ -32,7 +36,7 @@ with tempfile.TemporaryDirectory(prefix="gpu_check_") as name:
     for test in tests_of_the_script():
         write_program(build / test, PASSING_TEST)
     write_program(build / "cudnn_device_json", "#!/bin/sh\necho '{}' >$1\n")
-    write_program(build / "cuda_infonce_bench", "#!/bin/sh\necho 'infonce_on_gpu/B:512/S:8 1.5 ms 1.4 ms 10'\n")
+    write_program(build / "cuda_infonce_bench", BENCH)
     write_program(tools / "compute-sanitizer", SANITIZER)
     write_program(tools / "nvidia-smi", SMI)
     counter = 0
@@ -52,7 +56,7 @@ with tempfile.TemporaryDirectory(prefix="gpu_check_") as name:
           good.rows["quickstart tf32 S=8"][1].replace("4.8001", "4.8000").replace("4.4101", "4.4100"),
           "speed once warm, loss, k-NN", good)
     check(re.search(r"^cifar10 bf16 +1000 +2000 +100\.0 % of time$", good.text, re.M), "the cost of eight shards", good)
-    check("infonce_on_gpu/B:512/S:8 1.5 ms" in good.rows["times of the loss"][1], "the loss's times", good)
+    check(good.rows["times of the loss"][1] == "B:512 S:1 80.1us,B:512 S:8 90.2us", "the loss's times", good)
     left = {str(p.relative_to(good.output)) for p in good.output.rglob("*") if p.is_file()}
     check({"table.txt", "device.json", "nvidia-smi.txt", "logs/pool_cuda_test.log",
            "runs/cifar10_bf16_8/metrics.jsonl"} <= left, "what is left to read", good)
