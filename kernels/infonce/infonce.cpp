@@ -14,18 +14,6 @@ int64_t aligned_shard_elements(const InfoNceProblem& p) {
   return detail::aligned_elements(2 * p.shard_images, p.keys());
 }
 
-void check_problem(const InfoNceProblem& p) {
-  SIMCLR_CHECK(p.batch >= 2, "a global batch of {} images has no negatives", p.batch);
-  SIMCLR_CHECK(p.shard_images >= 1 && p.shards >= 1 && p.first_shard >= 0 && p.columns >= 1,
-               "{} shards of {} images from shard {} on, {} columns", p.shards, p.shard_images, p.first_shard,
-               p.columns);
-  SIMCLR_CHECK(std::has_single_bit(static_cast<uint64_t>(p.shards)), "{} shards is no power of two", p.shards);
-  SIMCLR_CHECK((p.first_shard + p.shards) * p.shard_images <= p.batch, "shards {}..{} of {} images in a batch of {}",
-               p.first_shard, p.first_shard + p.shards - 1, p.shard_images, p.batch);
-  SIMCLR_CHECK(std::isfinite(p.temperature) && p.temperature > 0, "temperature {} is not above 0", p.temperature);
-  SIMCLR_CHECK(p.margin >= 0 && p.margin < 2, "margin {} is outside [0, 2)", p.margin);
-}
-
 void check_matrix(const char* name, const ConstMatrix& m, int64_t rows, int64_t cols) {
   SIMCLR_CHECK(m.rows == rows && m.cols == cols && m.stride >= cols, "{} is [{}, {}] with stride {}, not [{}, {}]",
                name, m.rows, m.cols, m.stride, rows, cols);
@@ -39,13 +27,25 @@ void check_saved(const InfoNceProblem& p, const InfoNceSaved& saved) {
 
 }  // namespace
 
+void check_infonce_problem(const InfoNceProblem& p) {
+  SIMCLR_CHECK(p.batch >= 2, "a global batch of {} images has no negatives", p.batch);
+  SIMCLR_CHECK(p.shard_images >= 1 && p.shards >= 1 && p.first_shard >= 0 && p.columns >= 1,
+               "{} shards of {} images from shard {} on, {} columns", p.shards, p.shard_images, p.first_shard,
+               p.columns);
+  SIMCLR_CHECK(std::has_single_bit(static_cast<uint64_t>(p.shards)), "{} shards is no power of two", p.shards);
+  SIMCLR_CHECK((p.first_shard + p.shards) * p.shard_images <= p.batch, "shards {}..{} of {} images in a batch of {}",
+               p.first_shard, p.first_shard + p.shards - 1, p.shard_images, p.batch);
+  SIMCLR_CHECK(std::isfinite(p.temperature) && p.temperature > 0, "temperature {} is not above 0", p.temperature);
+  SIMCLR_CHECK(p.margin >= 0 && p.margin < 2, "margin {} is outside [0, 2)", p.margin);
+}
+
 size_t infonce_saved_bytes(const InfoNceProblem& p) {
   return static_cast<size_t>(p.shards * aligned_shard_elements(p)) * sizeof(float) +
          static_cast<size_t>(p.anchors()) * 3 * sizeof(double);
 }
 
 InfoNceSaved infonce_saved(const InfoNceProblem& p, std::span<std::byte> memory) {
-  check_problem(p);
+  check_infonce_problem(p);
   SIMCLR_CHECK(memory.size() >= infonce_saved_bytes(p), "{} bytes given, {} needed", memory.size(),
                infonce_saved_bytes(p));
   const int64_t shard_elements = aligned_shard_elements(p);
@@ -65,7 +65,7 @@ ScratchNeed infonce_scratch(const InfoNceProblem& p) {
 
 void infonce_forward(const Exec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
                      const InfoNceSaved& saved, std::span<double> shard_loss) {
-  check_problem(problem);
+  check_infonce_problem(problem);
   check_saved(problem, saved);
   check_matrix("e_all", e_all, problem.keys(), problem.columns);
   SIMCLR_CHECK(shard_loss.size() == static_cast<size_t>(problem.shards), "{} sums for {} shards", shard_loss.size(),
@@ -75,7 +75,7 @@ void infonce_forward(const Exec& exec, const ConstMatrix& e_all, const InfoNcePr
 
 void infonce_backward(const Exec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
                       const InfoNceSaved& saved, const Matrix& grad_anchors, const Matrix& grad_keys) {
-  check_problem(problem);
+  check_infonce_problem(problem);
   check_saved(problem, saved);
   check_matrix("e_all", e_all, problem.keys(), problem.columns);
   check_matrix("grad_anchors", grad_anchors, problem.anchors(), problem.columns);

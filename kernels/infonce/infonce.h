@@ -49,6 +49,9 @@ struct InfoNceProblem {
   }
 };
 
+// SIMCLR_CHECKs the ranges that stand beside the members.
+void check_infonce_problem(const InfoNceProblem& problem);
+
 // What forward leaves for backward; the memory is the caller's.
 struct InfoNceSaved {
   float* exponentials = nullptr;       // E [shards][2n, 2B], shard s from s * shard_elements on
