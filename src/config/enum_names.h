@@ -39,8 +39,8 @@ inline constexpr auto kEnumNames<BatchNormViews> = std::to_array<EnumName<BatchN
 template <>
 inline constexpr auto kEnumNames<LossType> = std::to_array<EnumName<LossType>>({{LossType::kInfoNce, "infonce"}});
 template <>
-inline constexpr auto kEnumNames<LossAlgorithm> =
-    std::to_array<EnumName<LossAlgorithm>>({{LossAlgorithm::kAuto, "auto"}, {LossAlgorithm::kEinsum, "einsum"}});
+inline constexpr auto kEnumNames<LossAlgorithm> = std::to_array<EnumName<LossAlgorithm>>(
+    {{LossAlgorithm::kAuto, "auto"}, {LossAlgorithm::kEinsum, "einsum"}, {LossAlgorithm::kStreaming, "streaming"}});
 template <>
 inline constexpr auto kEnumNames<OptimizerType> =
     std::to_array<EnumName<OptimizerType>>({{OptimizerType::kSgd, "sgd"}, {OptimizerType::kAdamW, "adamw"}});

@@ -17,7 +17,7 @@ enum class DataFormat { kSynthetic, kCifar10 };
 enum class Stem { kCifar, kImagenet };
 enum class BatchNormViews { kJoint, kSeparate };
 enum class LossType { kInfoNce };
-enum class LossAlgorithm { kAuto, kEinsum };
+enum class LossAlgorithm { kAuto, kEinsum, kStreaming };
 enum class OptimizerType { kSgd, kAdamW };
 enum class LrScaling { kNone, kLinear, kSqrt };
 enum class ScheduleType { kCosine, kConstant };

@@ -2,6 +2,7 @@
 #include "src/loss/contrastive_loss.h"
 
 #include "src/loss/infonce_loss.h"
+#include "src/loss/streaming_loss.h"
 
 namespace simclr {
 
@@ -13,6 +14,8 @@ std::unique_ptr<ContrastiveLoss> make_loss(Context& context, Collectives& collec
         case LossAlgorithm::kAuto:
         case LossAlgorithm::kEinsum:
           return std::make_unique<InfoNceLoss>(context, collectives, settings, shape);
+        case LossAlgorithm::kStreaming:
+          return std::make_unique<StreamingLoss>(context, collectives, settings, shape);
       }
   }
   fail(ExitCode::kOther, "no loss of type {} with algorithm {}", static_cast<int>(settings.type),

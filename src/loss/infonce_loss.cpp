@@ -4,23 +4,10 @@
 #include "kernels/infonce/row_order.h"
 #include "kernels/l2_normalize/l2_normalize.h"
 #include "kernels/ordered_sum/ordered_sum.h"
+#include "src/loss/infonce_problem.h"
 
 namespace simclr {
 namespace {
-
-InfoNceProblem make_problem(const Collectives& collectives, const LossSettings& settings, const LossShape& shape) {
-  SIMCLR_CHECK(shape.shards >= 1 && shape.shards % collectives.size() == 0, "{} shards on {} ranks", shape.shards,
-               collectives.size());
-  SIMCLR_CHECK(shape.batch % shape.shards == 0, "{} images in {} shards", shape.batch, shape.shards);
-  const int64_t local_shards = shape.shards / collectives.size();
-  return {.batch = shape.batch,
-          .shard_images = shape.shard_images(),
-          .shards = local_shards,
-          .first_shard = collectives.rank() * local_shards,
-          .columns = shape.columns,
-          .temperature = settings.temperature,
-          .margin = settings.margin};
-}
 
 Matrix rows_of(const Buffer& buffer, int64_t columns) {
   const auto floats = buffer.as<float>();
@@ -34,7 +21,7 @@ InfoNceLoss::InfoNceLoss(Context& context, Collectives& collectives, const LossS
     : context_(context),
       collectives_(collectives),
       shape_(shape),
-      problem_(make_problem(collectives, settings, shape)),
+      problem_(make_infonce_problem(collectives, settings, shape)),
       e_local_(allocate(problem_.anchors())),
       e_all_(allocate(problem_.keys())),
       by_shard_(allocate(problem_.keys())),
@@ -95,9 +82,7 @@ void InfoNceLoss::backward(const Matrix& grad_z) {
 }
 
 std::string InfoNceLoss::describe() const {
-  const int ranks = collectives_.size();
-  return fmt::format("B={} images, 2 views, {} {} x {}: 1 positive and {} negatives per anchor", shape_.batch, ranks,
-                     ranks == 1 ? "rank" : "ranks", shape_.batch / ranks, problem_.keys() - 2);
+  return describe_infonce(collectives_, shape_);
 }
 
 }  // namespace simclr

@@ -51,7 +51,7 @@ inline const std::map<std::string, KeyValues>& key_values() {
       {"model.batch_norm.momentum", {"0.2", ".inf"}},
       {"model.batch_norm.eps", {"1e-3", "small"}},
       {"loss.type", {"infonce", "ntxent"}},
-      {"loss.algorithm", {"einsum", "streaming"}},
+      {"loss.algorithm", {"streaming", "stream"}},
       {"loss.temperature", {"0.1", "hot"}},
       {"loss.margin", {"0.1", ".nan"}},
       {"optimizer.type", {"adamw", "adam"}},

@@ -27,6 +27,10 @@ std::vector<double> rows_of(const nlohmann::json& first, const nlohmann::json& s
 // instead.
 constexpr double kTinyLoss = 1.7217040236981735e-19, kTinyGradientNorm = 3.0312576477499484e-18;
 
+const std::pair<LossAlgorithm, int> kRuns[] = {{LossAlgorithm::kEinsum, 1},    {LossAlgorithm::kEinsum, 2},
+                                               {LossAlgorithm::kEinsum, 4},    {LossAlgorithm::kStreaming, 1},
+                                               {LossAlgorithm::kStreaming, 2}, {LossAlgorithm::kStreaming, 4}};
+
 TEST(InfoNceOutside, MatchesTheStoredValues) {
   const char* shared = std::getenv("SIMCLR_SHARED");
   if (shared == nullptr) GTEST_SKIP() << "SIMCLR_SHARED is not set: no reference values";
@@ -45,22 +49,25 @@ TEST(InfoNceOutside, MatchesTheStoredValues) {
         infonce_reference(z64, {.batch = batch, .columns = columns, .temperature = temperature, .margin = margin});
     if (expected_loss == 0) {
       ASSERT_EQ(batch, 32);
-      const testing::LossRun run = testing::run_loss(z, {.batch = batch, .columns = columns, .shards = 4},
-                                                     {.temperature = temperature, .margin = margin}, {.ranks = 4});
       EXPECT_NEAR(reference.loss / kTinyLoss, 1, 1e-12);
       EXPECT_NEAR(testing::norm(reference.grad_z) / kTinyGradientNorm, 1, 1e-12);
-      EXPECT_NEAR(run.losses[0] / kTinyLoss, 1, 1e-5);
-      EXPECT_NEAR(testing::norm(testing::to_double(run.grad_z)) / kTinyGradientNorm, 1, 1e-5);
+      for (const LossAlgorithm algorithm : {LossAlgorithm::kEinsum, LossAlgorithm::kStreaming}) {
+        const testing::LossRun run =
+            testing::run_loss(z, {.batch = batch, .columns = columns, .shards = 4},
+                              {.algorithm = algorithm, .temperature = temperature, .margin = margin}, {.ranks = 4});
+        EXPECT_NEAR(run.losses[0] / kTinyLoss, 1, 1e-5);
+        EXPECT_NEAR(testing::norm(testing::to_double(run.grad_z)) / kTinyGradientNorm, 1, 1e-5);
+      }
       continue;
     }
     EXPECT_NEAR(reference.loss / expected_loss, 1, 1e-12);
     EXPECT_LE(testing::relative_error(reference.grad_z, grad), 1e-9);
 
-    for (const int ranks : {1, 2, 4}) {
+    for (const auto& [algorithm, ranks] : kRuns) {
       ASSERT_EQ(batch % ranks, 0);
       const LossShape shape{.batch = batch, .columns = columns, .shards = 4};
-      const testing::LossRun run =
-          testing::run_loss(z, shape, {.temperature = temperature, .margin = margin}, {.ranks = ranks});
+      const testing::LossRun run = testing::run_loss(
+          z, shape, {.algorithm = algorithm, .temperature = temperature, .margin = margin}, {.ranks = ranks});
       std::vector<double> grad_by_shards;
       const int64_t n = shape.shard_images();
       for (int64_t part = 0; part < 2 * shape.shards; ++part) {  // (shard, view)
@@ -69,8 +76,9 @@ TEST(InfoNceOutside, MatchesTheStoredValues) {
       }
       const double loss_error = std::abs(run.losses[0] / expected_loss - 1);
       const double grad_error = testing::relative_error(run.grad_z, grad_by_shards);
-      fmt::print("B={:<3} C={:<4} tau={:<5} margin={:<4} {} ranks: loss {:.1e}, dL/dz {:.1e}\n", batch, columns,
-                 temperature, margin, ranks, loss_error, grad_error);
+      fmt::print("{:<9} B={:<3} C={:<4} tau={:<5} margin={:<4} {} ranks: loss {:.1e}, dL/dz {:.1e}\n",
+                 algorithm == LossAlgorithm::kEinsum ? "einsum" : "streaming", batch, columns, temperature, margin,
+                 ranks, loss_error, grad_error);
       EXPECT_LE(loss_error, 1e-5);
       EXPECT_LE(grad_error, 1e-5);
     }

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -50,6 +52,24 @@ class ScaledKeySide : public ForwardingCollectives {
   float factor_;
 };
 
+// For a loss that exchanges the logarithm of each anchor's denominator, not gradients: what other ranks' anchors owe to
+// this rank's keys is multiplied by `factor`; 0 loses it.
+class ScaledForeignAnchors : public ForwardingCollectives {
+ public:
+  ScaledForeignAnchors(Collectives& inner, double factor) : ForwardingCollectives(inner), factor_(factor) {}
+  void all_gather(ConstTypedSpan send, TypedSpan receive) override {
+    inner().all_gather(send, receive);
+    if (receive.type != ElementType::kFloat64) return;
+    auto* logs = static_cast<double*>(receive.data);
+    for (int64_t k = 0; k < receive.count; ++k) {
+      if (k / send.count != rank()) logs[k] -= std::log(factor_);
+    }
+  }
+
+ private:
+  double factor_;
+};
+
 // Sums of gradients come out multiplied by `factor`: 1/W where they are averaged although the loss is a global mean
 // (the usual data-parallel wrapper), W where a loss is scaled up to make up for an averaging that does not happen.
 class ScaledSums : public ForwardingCollectives {
@@ -72,7 +92,8 @@ class LocalNegatives : public ForwardingCollectives {
   int rank() const override { return 0; }
   int size() const override { return 1; }
   void all_gather(ConstTypedSpan send, TypedSpan receive) override {
-    std::ranges::copy(floats(send), floats(receive).begin());
+    const size_t bytes = send.type == ElementType::kFloat64 ? sizeof(double) : sizeof(float);
+    std::memcpy(receive.data, send.data, static_cast<size_t>(send.count) * bytes);
   }
   void ordered_sum(TypedSpan) override {}
   void reduce_scatter(ConstTypedSpan send, TypedSpan receive) override {

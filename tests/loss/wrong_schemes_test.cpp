@@ -27,6 +27,7 @@ struct Scheme {
   std::function<std::unique_ptr<Collectives>(Collectives&)> for_loss;       // what the loss talks to
   std::function<std::unique_ptr<Collectives>(Collectives&)> for_reduction;  // what sums parameter gradients over ranks
   bool local_negatives = false;
+  LossAlgorithm algorithm = LossAlgorithm::kEinsum;
 };
 
 struct Step {
@@ -77,7 +78,8 @@ Step run(const Scheme& scheme) {
     Context context(1);
     const LossShape shape = scheme.local_negatives ? LossShape{kBatch / kRanks, kColumns, kShards / kRanks}
                                                    : LossShape{kBatch, kColumns, kShards};
-    const auto loss = make_loss(context, *for_loss, {.temperature = kTemperature}, shape);
+    const auto loss =
+        make_loss(context, *for_loss, {.algorithm = scheme.algorithm, .temperature = kTemperature}, shape);
     const std::span<const float> x_local(&x[real.rank() * rows * kInputs], rows * kInputs);
     testing::TestMatrix z(encode(x_local, rows), rows, kColumns, kColumns), grad_z(rows, kColumns);
     const double value = *loss->forward(z.view());
@@ -178,6 +180,51 @@ TEST(WrongSchemes, LocalNegatives) {
   EXPECT_FALSE(j.direction_is_right);
   EXPECT_FALSE(j.scale_is_right);
   EXPECT_GE(std::abs(j.loss_error), 0.1);  // fewer negatives, smaller loss
+}
+
+Scheme streaming(Scheme scheme) {
+  scheme.name = "streaming: " + scheme.name;
+  scheme.algorithm = LossAlgorithm::kStreaming;
+  return scheme;
+}
+
+// No gradient travels, so what loses one changes nothing.
+TEST(WrongSchemesOfStreaming, TheProductIsRight) {
+  const std::vector<decltype(Scheme::for_loss)> all = {kReal, wrap<testing::OwnSliceOnly>(),
+                                                       wrap<testing::KeysDetached>()};
+  for (const auto& for_loss : all) {
+    const Judgement j = judge(streaming({"the product", for_loss, kReal}));
+    EXPECT_TRUE(j.direction_is_right);
+    EXPECT_TRUE(j.scale_is_right);
+    EXPECT_LE(std::abs(j.loss_error), 1e-6);
+  }
+}
+
+TEST(WrongSchemesOfStreaming, ForeignAnchorsLostOrScaled) {
+  for (const double factor : {0.0, static_cast<double>(kRanks), 1.0 / kRanks}) {
+    const Judgement j = judge(streaming(
+        {fmt::format("foreign anchors times {}", factor), wrap<testing::ScaledForeignAnchors>(factor), kReal}));
+    EXPECT_FALSE(j.direction_is_right);
+    EXPECT_FALSE(j.scale_is_right);
+    EXPECT_LE(std::abs(j.loss_error), 1e-6);  // the loss shows nothing
+  }
+}
+
+TEST(WrongSchemesOfStreaming, FactorOnTheParameterGradient) {
+  for (const float factor : {static_cast<float>(kRanks), 1.0F / kRanks}) {
+    const Judgement j = judge(
+        streaming({fmt::format("parameter gradient times {}", factor), kReal, wrap<testing::ScaledSums>(factor)}));
+    EXPECT_TRUE(j.direction_is_right);
+    EXPECT_FALSE(j.scale_is_right);
+  }
+}
+
+TEST(WrongSchemesOfStreaming, LocalNegatives) {
+  const Judgement j = judge(streaming(
+      {"local negatives, averaged", wrap<testing::LocalNegatives>(), wrap<testing::ScaledSums>(1.0F / kRanks), true}));
+  EXPECT_FALSE(j.direction_is_right);
+  EXPECT_FALSE(j.scale_is_right);
+  EXPECT_GE(std::abs(j.loss_error), 0.1);
 }
 
 }  // namespace
