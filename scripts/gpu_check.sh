@@ -130,14 +130,17 @@ tests() {
 }
 
 loss_times() {
+  local log=$output/logs/loss.log times
   set_deadline 25
   [ "$short" = 0 ] || { add_row absent 0.0 "times of the loss" "left out by --short" && return; }
   has_file "times of the loss" "$loss_bench" || return 0
-  limited 25 "$output/logs/loss.log" "$build/$loss_bench" --benchmark_min_time=0.2
-  if [ -n "$run_reason" ]; then
-    add_row FAILED "$run_s" "times of the loss" "$run_reason"
-  else # "B:512 S:8 81.2us", one for each size
-    add_row passed "$run_s" "times of the loss" "$(sed -n 's|^infonce_on_gpu/\([^/]*\)/\([^/ ]*\).*call_s=\([^ ]*\).*|\1 \2 \3|p' "$output/logs/loss.log" | paste -s -d ,)"
+  limited 25 "$log" "$build/$loss_bench" --benchmark_min_time=0.2
+  # "B:512 S:8 81.2us", one for each size
+  times=$(sed -n 's|^infonce_on_gpu/\([^/]*\)/\([^/ ]*\).*call_s=\([^ ]*\).*|\1 \2 \3|p' "$log" | paste -s -d ,)
+  if [ -n "$run_reason" ] || [ -z "$times" ]; then
+    add_row FAILED "$run_s" "times of the loss" "${run_reason:-no times in $log}"
+  else
+    add_row passed "$run_s" "times of the loss" "$times"
   fi
 }
 
@@ -158,6 +161,18 @@ sanitizer() {
   done
 }
 
+# Also when this script itself breaks off: what it has found so far is not lost, and it is no pass.
+finish() {
+  local code=$?
+  trap - EXIT
+  [ "$is_complete" = 1 ] || add_row FAILED 0.0 "the check itself" "it broke off with code $code"
+  print_table
+  [ "$failures" -eq 0 ] || exit 1
+}
+
+is_complete=0
+trap finish EXIT
+trap 'exit 130' INT TERM
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 gpu_facts
 tests
@@ -165,5 +180,4 @@ set_deadline "$([ "$short" = 1 ] && echo 300 || echo 120)"
 trainings
 loss_times
 sanitizer
-print_table
-[ "$failures" -eq 0 ]
+is_complete=1

@@ -26,7 +26,7 @@ unfound_libraries() {
 
 # Folders with CUDA's libraries that the loader may not know: the toolkit's, and Python wheels.
 cuda_folders() {
-  ls -d /usr/local/cuda/lib64 /usr/local/cuda/lib 2>/dev/null
+  ls -d /usr/local/cuda/lib64 /usr/local/cuda/lib 2>/dev/null || true
   command -v python3 >/dev/null || return 0
   python3 - 2>/dev/null <<'PYTHON'
 import glob

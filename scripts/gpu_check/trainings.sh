@@ -29,6 +29,10 @@ train_row() {
     add_row FAILED "$run_s" "$what" "$run_reason: $(sed -n '$p' "$log")"
     return
   fi
+  if [ ! -s "$folder/metrics.jsonl" ] || [ ! -s "$folder/config.yaml" ]; then
+    add_row FAILED "$run_s" "$what" "no metrics.jsonl or config.yaml in $folder"
+    return
+  fi
   first=$(metric loss "$folder/metrics.jsonl" | sed -n 1p) last=$(metric loss "$folder/metrics.jsonl" | sed -n '$p')
   before=$(metric knn_top1 "$folder/metrics.jsonl" | sed -n 1p) after=$(metric knn_top1 "$folder/metrics.jsonl" | sed -n '$p')
   batch=$(sed -n 's/^ *global_batch: \([0-9]*\).*/\1/p' "$folder/config.yaml")

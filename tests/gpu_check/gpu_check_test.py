@@ -62,16 +62,17 @@ with tempfile.TemporaryDirectory(prefix="gpu_check_") as name:
            "runs/cifar10_bf16_8/metrics.jsonl"} <= left, "what is left to read", good)
     check(not [p for p in left if "checkpoints" in p], "no checkpoints are left")
 
-    # Each fault in another row: a training that dies, other bits the second time, a loss that is not the CPU's, a network
-    # that learns nothing; a failed test, one that runs nothing, one that crashes; a tool that fails.
+    # Each fault in another row: a training that dies, one that leaves nothing, other bits the second time, a loss that is
+    # not the CPU's, a network that learns nothing; a failed test, one that runs nothing, one that crashes; a tool that fails.
     write_program(build / "pool_cuda_test", "#!/bin/sh\necho '[  FAILED  ] Pool.Max (3 ms)'\nexit 1\n")
     write_program(build / "linear_cuda_test", "#!/bin/sh\nexit 0\n")
     write_program(build / "conv2d_cuda_test", "#!/bin/sh\nkill -SEGV $$\n")
     write_program(build / "augment_cuda_test", PASSING_TEST + "echo '[  SKIPPED ] 2 tests, listed below:'\n")
     write_program(build / "cudnn_device_json", "#!/bin/sh\nexit 4\n")
-    bad = gpu_check(FAKE_FAULTS="dies bits far dull")
+    bad = gpu_check(FAKE_FAULTS="dies empty bits far dull")
     faults = {
         "dies": ["ResNet-18, synthetic pictures, tf32 S=1", "quickstart tf32 S=1"],
+        "empty": ["ResNet-18, synthetic pictures, fp32 S=1"],
         "bits": ["ResNet-18 bf16 S=8: the same bits again", "quickstart bf16 S=8: the same bits again"],
         "far": ["quickstart fp32: first loss against the CPU", "quickstart tf32: first loss against the CPU"],
         "dull": ["quickstart fp32 S=8, whole"],
@@ -103,10 +104,33 @@ with tempfile.TemporaryDirectory(prefix="gpu_check_") as name:
     result = gpu_check("--no-such")
     check(result.code == 1 and result.text.count("\n") == 1, "an unknown argument: one line", result)
 
+    # Should the script itself break off, the table is there all the same.
+    shutil.copy(HERE / "fake_program.py", build / "simclr_train")
+    write_program(build / "relu_add_cuda_test", PASSING_TEST)
+    write_program(tools / "sort", "#!/bin/sh\nexit 1\n")
+    write_program(build / "cuda_infonce_bench", BENCH)
+    result = gpu_check()
+    check(result.code == 1 and "the check itself" in result.named("FAILED") and "pool_cuda_test" in result.rows, "it breaks off", result)
+    (tools / "sort").unlink()
+
+    # A loader that finds cuBLAS in NVIDIA's wheels alone, and one that misses a library of the build.
+    wheels = folder / "site-packages" / "nvidia" / "cu13" / "lib"
+    wheels.mkdir(parents=True)
+    (wheels / "libcublas.so.13").touch()
+    write_program(tools / "ldd", "#!/bin/sh\ncase $LD_LIBRARY_PATH in *nvidia/cu13*) ;; *) echo 'libcublas.so.13 => not found' ;; esac\n")
+    result = gpu_check()
+    check(result.code == 1 and "libcublas.so.13 is not found: install it" in result.text, "cuBLAS is missing", result)
+    result = gpu_check(PYTHONPATH=str(folder / "site-packages"), FAKE_FAULTS="no_gpu")
+    check(result.text.count("\n") == 1 and "no NVIDIA driver is loaded" in result.text, "cuBLAS is found in a wheel", result)
+    write_program(tools / "ldd", "#!/bin/sh\necho 'libdnnl.so.2 => not found'\n")
+    result = gpu_check()
+    check(result.code == 1 and "libdnnl.so.2 is not found: make the folder with --pack" in result.text, "oneDNN is missing", result)
+
     # A test that hangs ends with its stage, and what has no time left is no pass.
     (folder / "logs").mkdir()
     parts = [SCRIPT.parent / "stages.sh", SCRIPT.parent / "gpu_check" / "rows.sh"]
-    subprocess.run(["bash", "-euo", "pipefail", "-c", f"source {parts[0]}; source {parts[1]}; output={folder}; library_path=; set_deadline 3;"
+    subprocess.run(["bash", "-euo", "pipefail", "-c",
+                    f"source {parts[0]}; source {parts[1]}; output={folder}; library_path=; set_deadline 3;"
                     "test_row 60 first sleep 20; test_row 60 second true; test $failures = 2"], check=True, timeout=30)
     rows = (folder / "rows.txt").read_text().splitlines()
     check("not done within" in rows[0] and "no time was left" in rows[1], "limits of time")
