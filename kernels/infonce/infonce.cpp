@@ -37,6 +37,8 @@ void check_infonce_problem(const InfoNceProblem& p) {
                p.first_shard, p.first_shard + p.shards - 1, p.shard_images, p.batch);
   SIMCLR_CHECK(std::isfinite(p.temperature) && p.temperature > 0, "temperature {} is not above 0", p.temperature);
   SIMCLR_CHECK(p.margin >= 0 && p.margin < 2, "margin {} is outside [0, 2)", p.margin);
+  SIMCLR_CHECK(!p.decoupled || p.margin == 0, "a margin of {} has no gradient without the positive in the denominator",
+               p.margin);
 }
 
 size_t infonce_saved_bytes(const InfoNceProblem& p) {
@@ -68,6 +70,7 @@ void infonce_forward(const Exec& exec, const ConstMatrix& e_all, const InfoNcePr
   check_infonce_problem(problem);
   check_saved(problem, saved);
   check_matrix("e_all", e_all, problem.keys(), problem.columns);
+  SIMCLR_CHECK(!problem.decoupled || std::holds_alternative<CpuExec>(exec), "decoupled is for the CPU only");
   SIMCLR_CHECK(shard_loss.size() == static_cast<size_t>(problem.shards), "{} sums for {} shards", shard_loss.size(),
                problem.shards);
   std::visit([&](const auto& device) { detail::infonce_forward(device, e_all, problem, saved, shard_loss); }, exec);

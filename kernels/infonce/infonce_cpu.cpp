@@ -93,9 +93,9 @@ AnchorResult finish_row(const ConstMatrix& e_all, const InfoNceProblem& p, int64
   const double s_positive = dot(e_all.row(anchor), e_all.row(positive), p.columns);
   // log(N_i / exp(l_ip)): how far the negatives together are above the positive
   const double gap = std::log(sum) + (static_cast<double>(shift) - s_positive + p.margin) / p.temperature;
-  const double q = 1.0 / (1.0 + std::exp(-gap));
+  const double q = p.decoupled ? 1.0 : 1.0 / (1.0 + std::exp(-gap));
   const double weight = q / (static_cast<double>(p.keys()) * p.temperature);
-  return {.loss = std::max(gap, 0.0) + std::log1p(std::exp(-std::abs(gap))),
+  return {.loss = p.decoupled ? gap : std::max(gap, 0.0) + std::log1p(std::exp(-std::abs(gap))),
           .negative_weight = weight / sum,
           .positive_weight = weight};
 }

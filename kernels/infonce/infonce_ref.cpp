@@ -44,8 +44,8 @@ InfoNceReference infonce_reference_from_embeddings(std::span<const double> e,
       if (is_negative(j)) sum += std::exp(logits[j] - top);
     }
     const double gap = std::log(sum) + top - logits[positive];  // log(N_i / exp(l_ip))
-    const double q = 1 / (1 + std::exp(-gap));
-    out.losses[i] = std::max(gap, 0.0) + std::log1p(std::exp(-std::abs(gap)));
+    const double q = settings.decoupled ? 1 : 1 / (1 + std::exp(-gap));
+    out.losses[i] = settings.decoupled ? gap : std::max(gap, 0.0) + std::log1p(std::exp(-std::abs(gap)));
     out.loss += out.losses[i] / static_cast<double>(rows);
     for (int64_t j = 0; j < rows; ++j) {
       if (j == i) continue;

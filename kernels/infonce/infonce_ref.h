@@ -13,6 +13,7 @@ struct InfoNceReferenceSettings {
   int64_t columns = 0;  // C
   double temperature = 0.5;
   double margin = 0.0;
+  bool decoupled = false;
 };
 
 struct InfoNceReference {

@@ -218,10 +218,10 @@ void streaming_forward(const CpuExec& exec, const ConstMatrix& e_all, const Info
       // log(N_i / exp(l_ip)): how far the negatives together are above the positive
       const double gap =
           std::log(w.row_sums[at]) + (static_cast<double>(w.row_tops[at]) - s_positive + p.margin) / p.temperature;
-      const double loss = std::max(gap, 0.0) + std::log1p(std::exp(-std::abs(gap)));
+      const double loss = p.decoupled ? gap : std::max(gap, 0.0) + std::log1p(std::exp(-std::abs(gap)));
       saved.losses[anchor] = loss;
       saved.log_denominators[anchor] = (s_positive - p.margin) / p.temperature + loss;
-      saved.positive_weights[anchor] = 1.0 / (1.0 + std::exp(-gap));
+      saved.positive_weights[anchor] = p.decoupled ? 1.0 : 1.0 / (1.0 + std::exp(-gap));
       sum += loss;
     }
     shard_loss[static_cast<size_t>(shard)] = sum;

@@ -124,6 +124,7 @@ struct LossSettings {
   LossAlgorithm algorithm = LossAlgorithm::kAuto;
   double temperature = 0.5;
   double margin = 0.0;
+  bool decoupled = false;
 
   bool operator==(const LossSettings&) const = default;
 };

@@ -118,6 +118,13 @@ void check_model(const Settings& s, Rules& rules) {
   }
 }
 
+void check_loss(const Settings& s, Rules& rules) {
+  if (rules.can_judge({"loss.decoupled", "loss.margin"}) && s.loss.decoupled && s.loss.margin != 0.0) {
+    rules.refuse("loss.margin", fmt::format("found {}, which has no gradient with {}; write 0", s.loss.margin,
+                                            rules.other("loss.decoupled", s)));
+  }
+}
+
 void check_optimizer(const Settings& s, Rules& rules) {
   if (rules.can_judge({"optimizer.nesterov", "optimizer.type", "optimizer.momentum"}) && s.optimizer.nesterov) {
     if (s.optimizer.type != OptimizerType::kSgd) {
@@ -165,6 +172,7 @@ void find_faults(const Settings& settings, const KeyOrigins& origins, std::set<s
   check_run(settings, rules);
   check_data(settings, rules);
   check_model(settings, rules);
+  check_loss(settings, rules);
   check_optimizer(settings, rules);
   check_train(settings, rules);
 }

@@ -15,7 +15,8 @@ InfoNceProblem make_infonce_problem(const Collectives& collectives, const LossSe
           .first_shard = collectives.rank() * local_shards,
           .columns = shape.columns,
           .temperature = settings.temperature,
-          .margin = settings.margin};
+          .margin = settings.margin,
+          .decoupled = settings.decoupled};
 }
 
 std::string describe_infonce(const Collectives& collectives, const LossShape& shape) {

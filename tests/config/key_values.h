@@ -54,6 +54,7 @@ inline const std::map<std::string, KeyValues>& key_values() {
       {"loss.algorithm", {"streaming", "stream"}},
       {"loss.temperature", {"0.1", "hot"}},
       {"loss.margin", {"0.1", ".nan"}},
+      {"loss.decoupled", {"true", "1"}},
       {"optimizer.type", {"adamw", "adam"}},
       {"optimizer.base_lr", {"0.1", "1_0"}},
       {"optimizer.lr_scaling", {"sqrt", "2"}},

@@ -94,6 +94,8 @@ class RandomSettings {
     s.loss = {.algorithm = pick(LossAlgorithm::kEinsum, LossAlgorithm::kStreaming),
               .temperature = real(0.005, 100),
               .margin = real(0, 1.99)};
+    s.loss.decoupled = flag();
+    if (s.loss.decoupled) s.loss.margin = 0;
     s.optimizer = {.type = pick(OptimizerType::kSgd, OptimizerType::kAdamW),
                    .base_lr = real(0, 1e-5),
                    .lr_scaling = pick(LrScaling::kNone, LrScaling::kSqrt),

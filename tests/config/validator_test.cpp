@@ -132,6 +132,8 @@ TEST(Validator, ContradictionsNameBothKeysAndTheirPlaces) {
       {"model:\n  encoder: {stem: imagenet}\ndata: {image_size: 31}\n",
        "c.yaml:3: data.image_size: found 31, too small for model.encoder.stem (imagenet, c.yaml:2); expected at least "
        "32, or stem: cifar"},
+      {"loss:\n  decoupled: true\n  margin: 0.1\n",
+       "c.yaml:3: loss.margin: found 0.1, which has no gradient with loss.decoupled (true, c.yaml:2); write 0"},
       {"optimizer:\n  nesterov: true\n  type: adamw\n",
        "c.yaml:2: optimizer.nesterov: found true, which is for sgd "
        "only; here is optimizer.type (adamw, c.yaml:3)"},
