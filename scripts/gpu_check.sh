@@ -92,8 +92,8 @@ has_file() {
 
 gpu_facts() {
   set_deadline 30
-  if command -v nvidia-smi >/dev/null && nvidia-smi -q >"$output/nvidia-smi.txt" 2>&1; then
-    add_row passed 0.0 "GPU" "$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | sed -n 1p)"
+  if command -v nvidia-smi >/dev/null && timeout 20 nvidia-smi -q >"$output/nvidia-smi.txt" 2>&1; then
+    add_row passed 0.0 "GPU" "$(timeout 20 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | sed -n 1p)"
   else
     add_row absent 0.0 "nvidia-smi" "not on this machine, or it fails; the program finds a GPU"
   fi
