@@ -36,7 +36,7 @@ struct Work {
     grad = floats(layout.grad);
     row_tops = floats(layout.row_tops);
     row_sums = reinterpret_cast<double*>(start + layout.row_sums);
-    done = {reinterpret_cast<int32_t*>(start + layout.done), static_cast<size_t>(plan.slots())};
+    done = {reinterpret_cast<int32_t*>(start + layout.done), static_cast<size_t>(plan.tiles())};
     SIMCLR_CHECK(static_cast<size_t>(kTile * kTile) * sizeof(float) <= exec.thread_scratch_bytes,
                  "a tile needs {} floats of scratch, {} bytes are there", kTile * kTile, exec.thread_scratch_bytes);
   }

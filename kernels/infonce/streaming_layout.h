@@ -12,7 +12,7 @@ struct StreamingLayout {
   int64_t panels = 0;              // float [rows / 32][C][32]
   int64_t row_sums = 0;            // forward: double [slot_rows]
   int64_t row_tops = 0;            // forward: float [slot_rows]
-  int64_t done = 0;                // int32 [slots]
+  int64_t done = 0;                // int32 [tiles]
   int64_t columns = 0;             // backward: float [2][rows], a number of each row as a key
   int64_t grad = 0;                // backward: float [slot_rows, width]
   int64_t bytes = 0;
@@ -25,7 +25,7 @@ struct StreamingLayout {
     panels = take(rows * p.columns * kFloat);
     row_sums = take(slot_rows * kDouble);
     row_tops = take(slot_rows * kFloat);
-    done = take(plan.slots() * kFloat);
+    done = take(plan.tiles() * kFloat);
     columns = take(2 * rows * kFloat);
     grad = take(slot_rows * width * kFloat);
   }

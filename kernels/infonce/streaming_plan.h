@@ -2,7 +2,8 @@
 //
 // Rows and columns are cut into tiles of 128 by their global number. With T tiles, rounded up to a power of two, the
 // work goes in rounds d = 0..T-1: row tile I meets column tile I xor d. So the order of a row's sum is a function of B
-// alone; and in one round the pairs {I, I xor d} are disjoint, so that one task may serve both of its tiles.
+// alone; and in one round the pairs {I, I xor d} are disjoint, so that one task may serve both of its tiles. Groups of
+// 2 or 4 neighbouring tiles meet in the same way.
 #pragma once
 
 #include <algorithm>
@@ -62,38 +63,58 @@ class StreamingPlan {
 
   // f(row tile, column tile, rows, both, thread) for every meeting. both: the rows of the column tile are served too,
   // then f gets all rows. That pays where the rank wants more rows of the two tiles than one tile has. f does not
-  // throw. done [slots()] is scratch. No barrier between rounds: a meeting waits for its own tiles only.
+  // throw. done [tiles()] is scratch. A task is a group of neighbouring tiles, with the group that it meets in as many
+  // rounds: the order of a tile's meetings stays what it is, its memory stays in the cache. No barrier: a task waits
+  // for its two groups only.
   template <typename F>
   void for_each_meeting(const CpuExec& exec, std::span<int32_t> done, bool may_pair, F&& f) const {
-    std::ranges::fill(done, 0);  // rounds that a slot has behind it
-    const auto wait_for = [&](int64_t slot, int32_t round) {
-      const std::atomic_ref<int32_t> rounds_done(done[static_cast<size_t>(slot)]);
-      for (int32_t now = rounds_done.load(); now != round; now = rounds_done.load()) rounds_done.wait(now);
+    std::ranges::fill(done, 0);  // tasks that a group has behind it
+    const int64_t size = group_size(exec.threads), groups = (tiles() + size - 1) / size, steps = rounds() / size;
+    const auto wait_for = [&](int64_t group, int32_t step) {
+      const std::atomic_ref<int32_t> steps_done(done[static_cast<size_t>(group)]);
+      for (int32_t now = steps_done.load(); now != step; now = steps_done.load()) steps_done.wait(now);
     };
-    const auto finish = [&](int64_t slot, int32_t round) {
-      const std::atomic_ref<int32_t> rounds_done(done[static_cast<size_t>(slot)]);
-      rounds_done.store(round + 1);
-      rounds_done.notify_all();
+    const auto finish = [&](int64_t group, int32_t step) {
+      const std::atomic_ref<int32_t> steps_done(done[static_cast<size_t>(group)]);
+      steps_done.store(step + 1);
+      steps_done.notify_all();
+    };
+    const auto meet = [&](int64_t group, int64_t round, int thread) {
+      for (int64_t tile = group * size; tile < std::min((group + 1) * size, tiles()); ++tile) {
+        const int64_t other = tile ^ round;
+        if (slot_of(tile) < 0 || other >= tiles()) continue;
+        const bool both = may_pair && pairs(tile, other);
+        if (both && other < tile) continue;
+        f(tile, other, both ? Rows{0, kTile} : rows_of(tile), both, thread);
+      }
     };
     // Taken in this order, so that whatever is waited for has been taken by a thread that runs.
     std::atomic<int64_t> next = 0;
     parallel_for(exec, exec.threads, [&](int64_t, int thread) {
-      for (int64_t task = next++; task < rounds() * slots(); task = next++) {
-        const int64_t slot = task % slots(), row_tile = tile_of(slot), column_tile = row_tile ^ (task / slots());
-        const auto round = static_cast<int32_t>(task / slots());
-        const bool both = may_pair && pairs(row_tile, column_tile);
-        if (both && column_tile < row_tile) continue;
-        const int64_t other = both ? slot_of(column_tile) : slot;
-        wait_for(slot, round);
-        wait_for(other, round);
-        if (column_tile < tiles()) f(row_tile, column_tile, both ? Rows{0, kTile} : rows_of(row_tile), both, thread);
-        finish(slot, round);
-        if (both) finish(other, round);
+      for (int64_t task = next++; task < steps * groups; task = next++) {
+        const auto step = static_cast<int32_t>(task / groups);
+        const int64_t group = task % groups, other = group ^ step;
+        if (other < group) continue;  // the task of `other`
+        const bool two = other != group && other < groups;
+        wait_for(group, step);
+        if (two) wait_for(other, step);
+        for (int64_t round = step * size; round < (step + 1) * size; ++round) {
+          meet(group, round, thread);
+          if (two) meet(other, round, thread);
+        }
+        finish(group, step);
+        if (two) finish(other, step);
       }
     });
   }
 
  private:
+  // Tiles of a task: so many that the threads find enough tasks.
+  int64_t group_size(int threads) const {
+    int64_t size = 4;
+    while (size > 1 && slots() < 8 * threads * size) size /= 2;
+    return size;
+  }
   bool pairs(int64_t tile, int64_t other) const {
     return other != tile && other < tiles() && slot_of(other) >= 0 &&
            rows_of(tile).count() + rows_of(other).count() > kTile;

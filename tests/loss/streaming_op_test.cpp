@@ -99,6 +99,23 @@ TEST(StreamingOp, BitsDependNeitherOnThreadsNorOnTheShardsOwned) {
   }
 }
 
+// 64 tiles, which go in groups of 4 on one thread and singly on nine.
+TEST(StreamingOp, GroupsOfTilesChangeNoBit) {
+  constexpr int64_t kColumns = 8, kImages = 510, kShards = 8;
+  const auto e = normalized(testing::make_views(kImages * kShards, kColumns, 0.3F, 8), kColumns);
+  const StreamingOutputs whole = run_streaming(e, problem(kImages, kShards, kColumns), kColumns);
+  const StreamingOutputs threaded = run_streaming(e, problem(kImages, kShards, kColumns), kColumns, 9);
+  EXPECT_EQ(whole.losses, threaded.losses);
+  EXPECT_EQ(whole.grad_e, threaded.grad_e);
+  InfoNceProblem p = problem(kImages, kShards, kColumns);
+  p.shards = 4;
+  p.first_shard = 4;
+  const StreamingOutputs part = run_streaming(e, p, kColumns, 2, whole.log_denominators);
+  const size_t half = whole.losses.size() / 2;
+  EXPECT_EQ(part.losses, std::vector<double>(whole.losses.begin() + half, whole.losses.end()));
+  EXPECT_EQ(part.grad_e, std::vector<float>(whole.grad_e.begin() + half * kColumns, whole.grad_e.end()));
+}
+
 // A tile and its transpose: the sums of rows of one are those of columns of the other, to the bit, in every version.
 TEST(StreamingOp, ATileReadAsItsTransposeGivesTheSameBits) {
   constexpr int64_t kColumns = 37, kStride = 64, kTile = detail::kTile;
