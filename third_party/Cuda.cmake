@@ -26,7 +26,7 @@ macro(simclr_find_cuda)
     set(CMAKE_CUDA_EXTENSIONS OFF)
     find_package(CUDAToolkit 12.4)
     find_package(NCCL)
-    find_package(CUDNN 9)
+    find_package(CUDNN 9.8)
   endif()
 endmacro()
 

@@ -9,7 +9,8 @@
 
 namespace simclr {
 
-inline constexpr int kMostTreeParts = 64;
+inline constexpr int kMostTreeParts = 1024;  // as many as train.shards may be
+inline constexpr int kTreeLevels = 11;       // log2 of it, and one
 
 // count, checked on the host.
 inline int tree_parts(int64_t count) {
@@ -22,7 +23,7 @@ inline int tree_parts(int64_t count) {
 template <typename T, typename PartFn>
 __device__ T ordered_tree_value(PartFn&& part, int count) {
   // A binary counter: level l holds the sum of 2^l neighbouring parts that waits for its sibling.
-  T waiting[7] = {};  // log2(kMostTreeParts) + 1
+  T waiting[kTreeLevels] = {};
   T value = 0;
   for (int i = 0; i < count; ++i) {
     value = part(i);

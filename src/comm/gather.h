@@ -1,8 +1,9 @@
-// Bootstrap-time exchange of small plain structs. Not for the step: it takes memory.
+// Bootstrap-time exchange of small plain structs and texts. Not for the step: it takes memory.
 #pragma once
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -17,6 +18,15 @@ std::vector<T> gather(Collectives& collectives, const T& mine) {
   std::vector<T> all(static_cast<size_t>(collectives.size()));
   collectives.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
   return all;
+}
+
+// Rank 0's text, on every rank.
+inline std::string broadcast_text(Collectives& collectives, std::string text) {
+  auto size = static_cast<int64_t>(text.size());
+  collectives.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
+  text.resize(static_cast<size_t>(size));
+  collectives.broadcast(std::span(text), 0);
+  return text;
 }
 
 }  // namespace simclr

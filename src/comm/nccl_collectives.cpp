@@ -37,6 +37,7 @@ class Communicator final : public CommunicatorHealth {
     ncclUniqueId id{};
     if (bootstrap.rank() == 0) SIMCLR_NCCL(ncclGetUniqueId(&id));
     bootstrap.broadcast(std::as_writable_bytes(std::span(&id, 1)), 0);
+    bootstrap.barrier();  // an MPI that works only while it is called has delivered the id to everybody
     ncclComm_t comm = nullptr;
     SIMCLR_NCCL(ncclCommInitRank(&comm, bootstrap.size(), id, bootstrap.rank()));
     comm_ = comm;
@@ -56,6 +57,7 @@ class Communicator final : public CommunicatorHealth {
     return status == ncclSuccess || status == ncclInProgress ? "" : ncclGetErrorString(status);
   }
   void abort() noexcept override {
+    hold_device_waits();  // what is queued behind the aborted operations runs on half of the data
     if (ncclComm_t comm = comm_.exchange(nullptr)) ncclCommAbort(comm);
   }
 

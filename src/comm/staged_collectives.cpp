@@ -18,27 +18,36 @@ void StagedCollectives::fetch(const TypedSpan& staged, TypedSpan host) {
 }
 
 void StagedCollectives::all_gather(ConstTypedSpan send, TypedSpan receive) {
+  const InsideCollective waiting(observer_);
   const TypedSpan all = stage(second_, receive, false);
   inner_.all_gather(stage(first_, send, true), all);
   fetch(all, receive);
 }
 
 void StagedCollectives::ordered_sum(TypedSpan data) {
+  const InsideCollective waiting(observer_);
   const TypedSpan staged = stage(first_, data, true);
   inner_.ordered_sum(staged);
   fetch(staged, data);
 }
 
 void StagedCollectives::reduce_scatter(ConstTypedSpan send, TypedSpan receive) {
+  const InsideCollective waiting(observer_);
   const TypedSpan mine = stage(second_, receive, false);
   inner_.reduce_scatter(stage(first_, send, true), mine);
   fetch(mine, receive);
 }
 
 void StagedCollectives::broadcast(TypedSpan data, int root) {
+  const InsideCollective waiting(observer_);
   const TypedSpan staged = stage(first_, data, rank() == root);
   inner_.broadcast(staged, root);
   fetch(staged, data);
+}
+
+void StagedCollectives::barrier() {
+  const InsideCollective waiting(observer_);
+  inner_.barrier();
 }
 
 }  // namespace simclr

@@ -38,6 +38,7 @@ void log_lines(std::string_view text) {
 // The last act of an orderly end: barrier, MPI_Finalize.
 void finish(const WayOut& way) {
   if (way.collectives != nullptr) way.collectives->barrier();
+  if (way.close) way.close();
   if (way.watchdog != nullptr) way.watchdog->begin_leaving();
   if (way.session != nullptr) way.session->finish();
   if (way.watchdog != nullptr) way.watchdog->stop();

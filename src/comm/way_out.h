@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <filesystem>
+#include <functional>
 
 #include "src/base/status_file.h"
 #include "src/comm/collectives.h"
@@ -19,6 +20,8 @@ struct WayOut {
   Watchdog* watchdog = nullptr;
   std::filesystem::path run_folder;  // empty: not known yet, no status.json
   RunStatus status;                  // step, checkpoint, ranks, rank, host; the rest is filled in here
+  // Between the barrier and MPI_Finalize, while the ranks still watch each other: lets go of what ranks close together.
+  std::function<void()> close = {};
 };
 
 // Every rank comes here: finished, or stopped on request (kStopped). Returns what main returns; kOutput when the log or

@@ -22,6 +22,7 @@ class CudaReadback final : public Readback {
   }
   const std::byte* wait() override {
     SIMCLR_CUDA(cudaEventSynchronize(arrived_.get()));
+    return_unless_held();
     return memory_.get();
   }
 
@@ -104,7 +105,10 @@ class CudaDevice final : public Device {
   void zero(void* device, size_t bytes) override {
     if (bytes > 0) SIMCLR_CUDA(cudaMemsetAsync(device, 0, bytes, stream_.get()));
   }
-  void synchronize() override { SIMCLR_CUDA(cudaStreamSynchronize(stream_.get())); }
+  void synchronize() override {
+    SIMCLR_CUDA(cudaStreamSynchronize(stream_.get()));
+    return_unless_held();
+  }
   std::unique_ptr<Readback> make_readback(size_t bytes) override {
     return std::make_unique<CudaReadback>(stream_.get(), bytes);
   }

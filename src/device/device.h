@@ -61,4 +61,10 @@ class Device {
 // threads >= 1.
 std::shared_ptr<Device> make_cpu_device(int threads);
 
+// The process ends by force, from another thread: whoever waits for a device from now on never returns. An aborted
+// communicator lets half-reduced numbers through, and nobody may write them to a file.
+void hold_device_waits() noexcept;
+// Called after every wait for a device.
+void return_unless_held();
+
 }  // namespace simclr

@@ -1,20 +1,31 @@
 #include "src/nn/conv_layer.h"
 
 namespace simclr {
+namespace {
+
+// Where there is a choice of algorithms, rank 0's: two devices of one model may rank them differently.
+std::unique_ptr<Conv2dPlan> make_shared_plan(const LayerContext& lc, const Conv2dParams& params) {
+  auto plan = make_conv2d_plan(lc.context.exec(), params);
+  if (plan->choice().empty()) return plan;
+  const std::string choice = lc.share_choice(plan->choice());
+  return choice == plan->choice() ? std::move(plan) : make_conv2d_plan(lc.context.exec(), params, choice);
+}
+
+}  // namespace
 
 ConvLayer::ConvLayer(const LayerContext& lc, const std::string& name, const ConvShape& s)
     : context_(&lc.context),
       weight_(&lc.store.add(name + ".weight", {s.out, s.in, s.kernel, s.kernel}, GradientScope::kPerRank)),
-      plan_(make_conv2d_plan(lc.context.exec(), Conv2dParams{.shards = lc.geometry.local_shards,
-                                                             .samples = lc.geometry.samples(),
-                                                             .in_channels = s.in,
-                                                             .out_channels = s.out,
-                                                             .height = s.height,
-                                                             .width = s.width,
-                                                             .kernel = s.kernel,
-                                                             .stride = s.stride,
-                                                             .padding = s.padding,
-                                                             .input_is_images = s.input_is_images})) {
+      plan_(make_shared_plan(lc, Conv2dParams{.shards = lc.geometry.local_shards,
+                                              .samples = lc.geometry.samples(),
+                                              .in_channels = s.in,
+                                              .out_channels = s.out,
+                                              .height = s.height,
+                                              .width = s.width,
+                                              .kernel = s.kernel,
+                                              .stride = s.stride,
+                                              .padding = s.padding,
+                                              .input_is_images = s.input_is_images})) {
   lc.context.reserve(plan_->scratch());
 }
 

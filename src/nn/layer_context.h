@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 
 #include "src/comm/collectives.h"
 #include "src/config/settings.h"
@@ -26,12 +28,19 @@ struct ShardGeometry {
 // Train: batch statistics over all ranks. Evaluate: running statistics, no communication.
 enum class Mode { kTrain, kEvaluate };
 
+// A choice that all ranks must share: takes this rank's, returns the one in force. Collective.
+using ShareChoice = std::function<std::string(const std::string& mine)>;
+inline std::string own_choice(const std::string& mine) {
+  return mine;
+}
+
 struct LayerContext {
   Context& context;
   Collectives& collectives;
   ParameterStore& store;
   ShardGeometry geometry;
   BatchNormSettings batch_norm;
+  ShareChoice share_choice = own_choice;
 };
 
 }  // namespace simclr

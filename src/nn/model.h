@@ -10,9 +10,9 @@ namespace simclr {
 
 class Model {
  public:
-  // Allocates everything; weights are initialised from the seed.
+  // Allocates everything; weights are initialised from the seed. share_choice: for the plans of convolutions.
   Model(Context& context, Collectives& collectives, const ShardGeometry& geometry, const ModelSettings& settings,
-        int64_t image_size, uint64_t seed);
+        int64_t image_size, uint64_t seed, const ShareChoice& share_choice = own_choice);
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "src/comm/agreement.h"
+#include "src/comm/gather.h"
 #include "src/config/resolved.h"
 
 namespace simclr {
@@ -43,7 +44,8 @@ Parts::Parts(const Settings& s, const Topology& topology, const Site& site, cons
                                                                              .shards = geometry.shards});
                     })),
       context(site.context),
-      model(context, site.collectives, geometry, s.model, s.data.image_size, s.run.seed),
+      model(context, site.collectives, geometry, s.model, s.data.image_size, s.run.seed,
+            [&](const std::string& mine) { return broadcast_text(site.host, mine); }),
       loss(make_loss(context, site.collectives, s.loss,
                      {.batch = s.train.global_batch, .columns = s.model.projector.output, .shards = geometry.shards})),
       optimizer(make_optimizer(context, model.store(), s.optimizer)),

@@ -10,6 +10,7 @@
 #include "src/base/version.h"
 #include "src/comm/agreement.h"
 #include "src/comm/device_agreement.h"
+#include "src/comm/gather.h"
 #include "src/comm/make_collectives.h"
 #include "src/comm/processor.h"
 #include "src/comm/stop_signals.h"
@@ -25,15 +26,6 @@
 namespace simclr {
 namespace {
 
-// Rank 0's text, on every rank.
-std::string broadcast_text(Collectives& collectives, std::string text) {
-  auto size = static_cast<int64_t>(text.size());
-  collectives.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
-  text.resize(static_cast<size_t>(size));
-  collectives.broadcast(std::span(text), 0);
-  return text;
-}
-
 // Until the settings are known: a rank that hangs while it starts is named, too. Shared memory only, since there is no
 // run folder yet: ranks on several hosts are watched from open_run_folder() on, and have StartDeadline until then.
 void watch_the_start(const Topology& topology, RunHandles& run) {
@@ -48,9 +40,10 @@ void watch_the_start(const Topology& topology, RunHandles& run) {
   }
 }
 
-// The model of what computes: bits are promised on one.
+// The models of what computes: bits are promised on one. The host's belongs to it on a GPU too: it draws the initial
+// weights and the views.
 std::string processor_of(const Context& context) {
-  return context.device().is_cpu() ? processor_model() : context.device().model();
+  return context.device().is_cpu() ? processor_model() : context.device().model() + "; " + processor_model();
 }
 
 // Settings that all ranks agree on. Any rank may fail to read its file; then all end with its reason.
@@ -108,7 +101,7 @@ void set_up_device(const Settings& settings, const Topology& topology, RunHandle
   });
   if (!decision.cuda) return;
   run.nccl = make_nccl_collectives(*run.bootstrap, *run.context, settings.train.reduction);
-  run.staged = std::make_unique<StagedCollectives>(*run.nccl, run.context->shared_device());
+  run.staged = std::make_unique<StagedCollectives>(*run.nccl, run.context->shared_device(), &run.heartbeat);
   if (run.watchdog) run.watchdog->watch(run.nccl->health());
 }
 
@@ -140,12 +133,18 @@ Site RunHandles::site() const {
   return {.context = *context, .collectives = nccl ? static_cast<Collectives&>(*nccl) : *bootstrap, .host = host()};
 }
 
-WayOut RunHandles::way() const {
+WayOut RunHandles::way() {
   return {.session = session,
           .collectives = bootstrap ? &host() : nullptr,
           .watchdog = watchdog.get(),
           .run_folder = run_folder,
-          .status = status};
+          .status = status,
+          .close = [this] {
+            if (!nccl) return;
+            if (watchdog) watchdog->watch(nullptr);
+            staged.reset();
+            nccl.reset();  // NCCL closes a communicator on all ranks together
+          }};
 }
 
 ExitCode train(const CommandLine& line, RunHandles& run) {
@@ -171,6 +170,8 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
   if (settings.train.reduction == Reduction::kOrdered) {
     require_equal(site.host, ExitCode::kDevice, "processor", processor_of(site.context),
                   "the bits of a result depend on it: use hosts of one kind, or train.reduction: fastest");
+    require_equal(site.host, ExitCode::kDevice, "libraries", site.context.library_version() + nccl_version(),
+                  "the bits of a result depend on them: use one image on all hosts, or train.reduction: fastest");
   }
   const Beat beat = [&] { run.heartbeat.beat(); };
   Parts parts(settings, topology, site, beat);

@@ -26,7 +26,7 @@ struct RunHandles {
   // What carries host memory now: with GPUs MPI makes no call between the choice of the device and MPI_Finalize.
   Collectives& host() const;
   Site site() const;
-  WayOut way() const;
+  WayOut way();
 
   std::filesystem::path run_folder;
   RunStatus status;

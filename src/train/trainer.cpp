@@ -5,6 +5,7 @@
 #include "kernels/optimizer_update/optimizer_update.h"
 #include "src/base/log.h"
 #include "src/comm/agreement.h"
+#include "src/comm/collective_observer.h"
 #include "src/comm/stop_signals.h"
 
 namespace simclr {
@@ -33,6 +34,7 @@ Trainer::Trainer(const TrainerParts& parts)
 
 TrainOutcome Trainer::run() {
   if (steps_done_ == 0) evaluate();
+  throughput_.leave_out_until(monotonic_seconds());
   std::optional<TrainOutcome> outcome;
   while (!outcome && steps_done_ < p_.total_steps) {
     step();
@@ -87,7 +89,10 @@ void Trainer::log_until(int64_t step) {
 
 void Trainer::log_line(PendingLine& line) {
   double loss = 0;
-  std::memcpy(&loss, line.loss->wait(), sizeof loss);
+  {
+    const InsideCollective waiting(&p_.heartbeat);  // on a GPU: for the other ranks, as likely as for the device
+    std::memcpy(&loss, line.loss->wait(), sizeof loss);
+  }
   if (p_.site.collectives.rank() != 0) return;
   append_metrics(format_metrics({.step = line.step,
                                  .epoch = line.epoch,
@@ -103,6 +108,7 @@ void Trainer::log_line(PendingLine& line) {
 
 bool Trainer::went_non_finite() {
   int flag = 0;
+  const InsideCollective waiting(&p_.heartbeat);
   p_.site.context.device().download(&flag, non_finite_.data(), sizeof flag);
   return flag != 0;
 }
@@ -156,7 +162,12 @@ std::optional<TrainOutcome> Trainer::act_on(const Decision& d) {
 
 std::optional<TrainOutcome> Trainer::after_step() {
   std::optional<TrainOutcome> outcome;
-  if (const auto decision = control_.decision_for(steps_done_)) outcome = act_on(*decision);
+  std::optional<Decision> decision;
+  {
+    const InsideCollective waiting(&p_.heartbeat);
+    decision = control_.decision_for(steps_done_);
+  }
+  if (decision) outcome = act_on(*decision);
   if (steps_done_ == p_.settings.train.stop_at_step)
     outcome = TrainOutcome{.stopped = true, .reason = "train.stop_at_step", .step = steps_done_};
   // Nothing is left to stop, or the verdict on a bad step is on its way and comes first.

@@ -42,7 +42,7 @@ struct Gpu {
         context(make_cuda_device(
             {.ordinal = choose_gpu(probe_gpus().count, test_session().rank(), test_session().size())})),
         nccl(make_nccl_collectives(*bootstrap, context, reduction)),
-        staged(*nccl, context.shared_device()) {}
+        staged(*nccl, context.shared_device(), nullptr) {}
   std::unique_ptr<Collectives> bootstrap;
   Context context;
   std::unique_ptr<NcclCollectives> nccl;
