@@ -48,8 +48,7 @@ int run_program(int argc, char** argv) {
     session.emplace();
     handles.session = &*session;
     start_log({.rank = session->rank(), .ranks = session->size(), .host = host_name()});
-    handles.bootstrap =
-        make_collectives(*session, Reduction::kFastest, &handles.heartbeat);  // for any number of ranks
+    handles.bootstrap = make_collectives(*session, Reduction::kFastest, &handles.heartbeat);  // for any number of ranks
     const CommandLine line = agree_on(*handles.bootstrap, [&] { return parse_command_line(argc, argv); });
     return static_cast<int>(run_command(line, handles));
   } catch (...) {
