@@ -166,6 +166,13 @@ TEST(StreamingOp, ShowsNonFiniteInput) {
   for (const double temperature : {0.5, 0.01}) {
     for (const double loss : run_streaming(e, problem(4, 1, 8, temperature), 8).losses) EXPECT_TRUE(std::isnan(loss));
   }
+  // The last row is all that row 63 sees of the last tile: its positive is the other one there.
+  auto last = normalized(testing::make_views(65, 8, 0.3F, 9), 8);
+  last.back() = testing::kNan;
+  for (const double temperature : {0.5, 0.01}) {
+    for (const double loss : run_streaming(last, problem(65, 1, 8, temperature), 8).losses)
+      EXPECT_TRUE(std::isnan(loss));
+  }
 }
 
 TEST(StreamingOp, RefusesProblemsThatAreDefects) {
