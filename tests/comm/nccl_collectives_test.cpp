@@ -153,12 +153,14 @@ TEST(NcclCollectives, SumBucketsBesideTheComputation) {
   const Buffer gradients = gpu.context.allocate_elements<float>(count);
   GradientReducer reducer(*gpu.nccl, bucket);
   Device& device = gpu.context.device();
+  const Buffer ready = gpu.context.allocate_elements<float>(count);
+  device.upload(ready.data(), mine.data(), ready.bytes());
   reducer.begin(gradients.as<float>());
   for (const int64_t first : {int64_t{9000}, int64_t{5000}, int64_t{1}, int64_t{0}}) {
     static int64_t end = 0;
     end = first == 9000 ? count : end;
-    device.upload(gradients.as<float>().data() + first, mine.data() + first,
-                  static_cast<size_t>(end - first) * sizeof(float));
+    device.copy(gradients.as<float>().data() + first, ready.as<float>().data() + first,
+                static_cast<size_t>(end - first) * sizeof(float));  // queued: nobody has waited for it
     end = first;
     reducer.ready_from(first);
   }
@@ -171,6 +173,42 @@ TEST(NcclCollectives, SumBucketsBesideTheComputation) {
     double sum = 0;
     for (int r = 0; r < gpu.nccl->size(); ++r) sum += value(r, i);
     ASSERT_EQ(sums[static_cast<size_t>(i)], static_cast<float>(sum)) << "element " << i;
+  }
+}
+
+// What is queued on the device's stream before an operation is seen by it, and it by what is queued after. Many times:
+// with streams that run at random moments, each is a chance to be early.
+TEST(NcclCollectives, StandInTheOrderOfTheComputation) {
+  Gpu& gpu = fastest();
+  Device& device = gpu.context.device();
+  const int64_t count = 100;
+  const int ranks = gpu.nccl->size();
+  const Buffer source = gpu.context.allocate_elements<float>(count), send = gpu.context.allocate_elements<float>(count);
+  const Buffer all = gpu.context.allocate_elements<float>(count * ranks), after = gpu.context.allocate(all.bytes());
+  for (int round = 1; round <= 25; ++round) {
+    std::vector<float> mine = values<float>(gpu.nccl->rank(), count);
+    for (float& v : mine) v += static_cast<float>(round);
+    device.upload(source.data(), mine.data(), source.bytes());
+    device.copy(send.data(), source.data(), send.bytes());  // queued
+    gpu.nccl->all_gather(send.as<float>(), all.as<float>());
+    device.copy(after.data(), all.data(), all.bytes());  // queued
+    std::vector<float> gathered(static_cast<size_t>(count * ranks));
+    device.download(gathered.data(), after.data(), after.bytes());
+    for (int r = 0; r < ranks; ++r)
+      for (int64_t i = 0; i < count; ++i)
+        ASSERT_EQ(gathered[static_cast<size_t>(r * count + i)], value(r, i) + round) << "round " << round;
+
+    device.copy(send.data(), source.data(), send.bytes());  // queued
+    gpu.nccl->start_ordered_sum(send.as<float>());
+    gpu.nccl->finish_sums();
+    device.copy(after.data(), send.data(), send.bytes());
+    std::vector<float> sums(static_cast<size_t>(count));
+    device.download(sums.data(), after.data(), send.bytes());
+    for (int64_t i = 0; i < count; ++i) {
+      double sum = 0;
+      for (int r = 0; r < ranks; ++r) sum += value(r, i) + round;
+      ASSERT_EQ(sums[static_cast<size_t>(i)], static_cast<float>(sum)) << "round " << round;
+    }
   }
 }
 
