@@ -29,8 +29,9 @@ TEST(Beats, WhileARunIsPutTogetherSavedHashedAndEvaluated) {
     Parts parts(settings, {}, site, beat);
     EXPECT_EQ(beats, (40 + 8) + (2 + 2) + 40) << "drawn; hashed (pixels, labels); channel statistics";
 
-    StateIo state(CheckpointStore(folder.path(), 3, beat), {.config_yaml = print_config(settings)}, parts.model,
-                  *parts.optimizer, site, beat);
+    CheckpointHeader header;
+    header.config_yaml = print_config(settings);
+    StateIo state(CheckpointStore(folder.path(), 3, beat), header, parts.model, *parts.optimizer, site, beat);
     const int tensors = static_cast<int>(state.tensors().size());
     EXPECT_GT(tensors, 50);
     EXPECT_EQ(beats_of([&] { state.is_finite(); }), tensors);
