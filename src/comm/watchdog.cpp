@@ -42,7 +42,7 @@ std::thread start_thread(Work work) {
   return thread;
 }
 
-constexpr double kSecondsForTheCulprit = 2;
+constexpr double kSecondsForTheCulprit = 5;
 
 }  // namespace
 

@@ -84,9 +84,21 @@ std::filesystem::path open_run_folder(const CommandLine& line, const Settings& s
   return folder;
 }
 
+// Before anything is written: a device that the settings can be computed on.
+DeviceDecision choose_device(const Settings& settings, const Topology& topology, Collectives& bootstrap) {
+  const DeviceDecision decision = agree_on_device(bootstrap, topology, settings.run.device);
+  if (!decision.cuda && settings.run.precision != Precision::kFp32) {
+    throw AgreedError(
+        ExitCode::kUsage,
+        fmt::format("run.precision: {}, but this run computes on the CPU, which has fp32 only; write fp32",
+                    enum_name(settings.run.precision)));
+  }
+  return decision;
+}
+
 // Once the device is chosen: context, and on GPUs the collectives of their memory.
-void set_up_device(const Settings& settings, const Topology& topology, RunHandles& run) {
-  const DeviceDecision decision = agree_on_device(*run.bootstrap, topology, settings.run.device);
+void set_up_device(const DeviceDecision& decision, const Settings& settings, const Topology& topology,
+                   RunHandles& run) {
   if (topology.rank == 0 && !decision.sentence.empty()) log_info("{}", decision.sentence);
   const int threads = choose_threads(topology, settings.run.threads);
   run.context = agree_on(*run.bootstrap, [&] {
@@ -94,9 +106,6 @@ void set_up_device(const Settings& settings, const Topology& topology, RunHandle
       return std::make_unique<Context>(
           make_cuda_device({.ordinal = decision.ordinal, .threads = threads, .precision = settings.run.precision}));
     }
-    if (settings.run.precision != Precision::kFp32)
-      fail(ExitCode::kUsage, "run.precision: {}, but this run computes on the CPU, which has fp32 only; write fp32",
-           enum_name(settings.run.precision));
     return std::make_unique<Context>(threads);
   });
   if (!decision.cuda) return;
@@ -161,9 +170,10 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
     });
     return leave_in_order(run.way(), ExitCode::kDone);
   }
+  const DeviceDecision decision = choose_device(settings, topology, *run.bootstrap);
   const std::filesystem::path folder = line.dry_run ? "" : open_run_folder(line, settings, topology, run);
   run.start_deadline.reset();
-  set_up_device(settings, topology, run);
+  set_up_device(decision, settings, topology, run);
   const Site site = run.site();
   if (const auto warning = binding_warning(topology, settings.run.threads); warning && first)
     log_warning("{}", *warning);
