@@ -7,11 +7,7 @@
 namespace simclr {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int64_t kMostImages = 512;  // plain loops in double are slow there
-#else
-constexpr int64_t kMostImages = 2048;
-#endif
+constexpr int64_t kMostImages = SIMCLR_MOST_IMAGES;  // of CMake: fewer under sanitizers, where plain loops are slow
 
 // Unit rows whose two views have cosine about `cosine`.
 std::vector<float> aligned_rows(int64_t batch, int64_t columns, double cosine) {
