@@ -9,7 +9,8 @@ pack_limit_mib=64
 copy_stripped() {
   cp -L "$1" "$2"
   chmod u+w "$2"
-  strip --strip-unneeded "$2" 2>/dev/null || true
+  command -v strip >/dev/null || return 0
+  strip --strip-unneeded "$2" || echo "left with its symbols, strip failed: $2"
 }
 
 # The libraries travel as one compressed archive, a third of their size; it is opened where they are used.
