@@ -13,17 +13,13 @@ namespace simclr {
 
 namespace {
 
-Settings with_auto_resolved(Settings settings) {
-  settings.loss.algorithm = resolved_algorithm(settings.loss);
-  return settings;
-}
-
 // What is derived from a key, for the comment behind it; "" if nothing.
 std::string derived_comment(const std::string& path, const Settings& s) {
   const bool ordered = s.train.reduction == Reduction::kOrdered;
   if (path == "optimizer.base_lr") return fmt::format("scaled: {}", scaled_learning_rate(s));
   if (path == "loss.algorithm" && s.loss.algorithm == LossAlgorithm::kAuto) {
-    return std::string(enum_name(resolved_algorithm(s.loss)));
+    return fmt::format("{} on a CPU, {} on a GPU", enum_name(resolved_algorithm(s.loss, false)),
+                       enum_name(resolved_algorithm(s.loss, true)));
   }
   if (path == "train.global_batch") {
     return fmt::format("per anchor: 1 positive, {} negatives", 2 * s.train.global_batch - 2);
@@ -74,8 +70,14 @@ double scaled_learning_rate(const Settings& settings) {
   return 0.0;
 }
 
-LossAlgorithm resolved_algorithm(const LossSettings& loss) {
-  return loss.algorithm == LossAlgorithm::kAuto ? LossAlgorithm::kEinsum : loss.algorithm;
+LossAlgorithm resolved_algorithm(const LossSettings& loss, bool on_gpu) {
+  if (loss.algorithm != LossAlgorithm::kAuto) return loss.algorithm;
+  return on_gpu ? LossAlgorithm::kEinsum : LossAlgorithm::kStreaming;
+}
+
+Settings resolve_for_device(Settings settings, bool on_gpu) {
+  settings.loss.algorithm = resolved_algorithm(settings.loss, on_gpu);
+  return settings;
 }
 
 int64_t shard_count(const Settings& settings, int ranks) {
@@ -104,21 +106,18 @@ std::string print_config(const Settings& settings) {
 }
 
 std::string config_hash(const Settings& settings) {
-  const Settings resolved = with_auto_resolved(settings);
   std::string text;
   for (const Key& key : all_keys()) {
-    if (key.effect == KeyEffect::kMathematics) text += fmt::format("{}: {}\n", key.path, key.print(resolved));
+    if (key.effect == KeyEffect::kMathematics) text += fmt::format("{}: {}\n", key.path, key.print(settings));
   }
   return sha256_hex(text);
 }
 
 std::vector<SettingDifference> compare_for_resume(const Settings& saved, const Settings& now) {
-  const Settings before = with_auto_resolved(saved);
-  const Settings after = with_auto_resolved(now);
   std::vector<SettingDifference> differences;
   for (const Key& key : all_keys()) {
-    if (key.effect == KeyEffect::kExecution || key.print(before) == key.print(after)) continue;
-    differences.push_back({.key = key.path, .saved = key.print(before), .now = key.print(after)});
+    if (key.effect == KeyEffect::kExecution || key.print(saved) == key.print(now)) continue;
+    differences.push_back({.key = key.path, .saved = key.print(saved), .now = key.print(now)});
   }
   return differences;
 }

@@ -17,9 +17,10 @@ namespace simclr {
 //   google-research/simclr)
 double scaled_learning_rate(const Settings& settings);
 
-// `auto` replaced by what it stands for on every machine. Device, threads and workers stay as they are: the machine
-// decides.
-LossAlgorithm resolved_algorithm(const LossSettings& loss);
+// What loss.algorithm `auto` stands for: streaming on a CPU; einsum on a GPU, until streaming has been timed on one.
+LossAlgorithm resolved_algorithm(const LossSettings& loss, bool on_gpu);
+// The settings that a run has once its device is known: the same, without an `auto` that is part of the mathematics.
+Settings resolve_for_device(Settings settings, bool on_gpu);
 
 // The parts into which a global batch is cut: train.shards, or with reduction fastest one a rank.
 int64_t shard_count(const Settings& settings, int ranks);
@@ -29,8 +30,8 @@ int64_t images_per_shard(const Settings& settings, int ranks);
 // All keys with their values as YAML that loads again and gives equal Settings; derived values stand as comments.
 std::string print_config(const Settings& settings);
 
-// 64 hex digits: sha256 over the keys that are part of the mathematics of a run, `auto` resolved. Equal for every rank
-// count, machine, output folder, thread count.
+// 64 hex digits: sha256 over the keys that are part of the mathematics of a run, as resolve_for_device() returns them.
+// Equal for every rank count, machine, output folder, thread count.
 std::string config_hash(const Settings& settings);
 
 struct SettingDifference {

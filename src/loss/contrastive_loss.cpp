@@ -1,6 +1,7 @@
 // From settings to an objective.
 #include "src/loss/contrastive_loss.h"
 
+#include "src/config/resolved.h"
 #include "src/loss/infonce_loss.h"
 #include "src/loss/streaming_loss.h"
 
@@ -10,16 +11,12 @@ std::unique_ptr<ContrastiveLoss> make_loss(Context& context, Collectives& collec
                                            const LossShape& shape) {
   switch (settings.type) {
     case LossType::kInfoNce:
-      switch (settings.algorithm) {
-        case LossAlgorithm::kAuto:
-        case LossAlgorithm::kEinsum:
-          return std::make_unique<InfoNceLoss>(context, collectives, settings, shape);
-        case LossAlgorithm::kStreaming:
-          return std::make_unique<StreamingLoss>(context, collectives, settings, shape);
+      if (resolved_algorithm(settings, !context.device().is_cpu()) == LossAlgorithm::kStreaming) {
+        return std::make_unique<StreamingLoss>(context, collectives, settings, shape);
       }
+      return std::make_unique<InfoNceLoss>(context, collectives, settings, shape);
   }
-  fail(ExitCode::kOther, "no loss of type {} with algorithm {}", static_cast<int>(settings.type),
-       static_cast<int>(settings.algorithm));
+  fail(ExitCode::kOther, "no loss of type {}", static_cast<int>(settings.type));
 }
 
 }  // namespace simclr

@@ -162,15 +162,16 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
       StartDeadline::Options{.limit_s = TrainSettings{}.timeout_s, .rank = run.session->rank(), .host = host_name()});
   const Topology topology = discover_topology(*run.bootstrap);
   watch_the_start(topology, run);
-  const Settings settings = agree_on_settings(line, run);
+  const Settings given = agree_on_settings(line, run);
   const bool first = topology.rank == 0;
   if (line.print_config) {
     agree_on(*run.bootstrap, [&] {
-      if (first) print_out(print_config(settings));
+      if (first) print_out(print_config(given));
     });
     return leave_in_order(run.way(), ExitCode::kDone);
   }
-  const DeviceDecision decision = choose_device(settings, topology, *run.bootstrap);
+  const DeviceDecision decision = choose_device(given, topology, *run.bootstrap);
+  const Settings settings = resolve_for_device(given, decision.cuda);
   const std::filesystem::path folder = line.dry_run ? "" : open_run_folder(line, settings, topology, run);
   run.start_deadline.reset();
   set_up_device(decision, settings, topology, run);

@@ -9,6 +9,8 @@
 namespace simclr {
 namespace {
 
+const LossSettings kEinsum{.algorithm = LossAlgorithm::kEinsum};
+
 using testing::LossRun;
 using testing::run_loss;
 using testing::TestMatrix;
@@ -27,7 +29,7 @@ std::vector<double> reference_by_shards(const std::vector<double>& global, const
 TEST(InfoNceLoss, HasTheSameBitsOnEveryNumberOfRanks) {
   for (const auto& [images, columns] : std::vector<std::pair<int64_t, int64_t>>{{1, 3}, {5, 16}, {8, 17}, {32, 128}}) {
     const LossShape shape{.batch = 8 * images, .columns = columns, .shards = 8};
-    const LossSettings settings{.temperature = 0.1, .margin = 0.1};
+    const LossSettings settings{.algorithm = LossAlgorithm::kEinsum, .temperature = 0.1, .margin = 0.1};
     const std::vector<float> z = testing::make_views(shape.batch, columns, 0.3F, 1);
     const LossRun one = run_loss(z, shape, settings, {.ranks = 1});
     const InfoNceReference expected = infonce_reference(
@@ -50,14 +52,15 @@ TEST(InfoNceLoss, SumsShardLossesInTreeOrder) {
   const LossShape shape{.batch = 16, .columns = 4, .shards = 8};
   for (uint32_t seed = 100; seed < 120; ++seed) {
     const std::vector<float> z = testing::make_views(16, 4, 1.0F, seed);
-    EXPECT_EQ(run_loss(z, shape, {}, {.ranks = 1}).losses[0], run_loss(z, shape, {}, {.ranks = 8}).losses[0]) << seed;
+    EXPECT_EQ(run_loss(z, shape, kEinsum, {.ranks = 1}).losses[0], run_loss(z, shape, kEinsum, {.ranks = 8}).losses[0])
+        << seed;
   }
 }
 
 TEST(InfoNceLoss, AnyShardCountThatRanksDivideGivesTheSameNumbers) {
   // One shard per rank is what `reduction: fastest` runs; equal up to rounding only.
   const std::vector<float> z = testing::make_views(8, 12, 0.3F, 2);
-  const LossSettings settings{.temperature = 0.2};
+  const LossSettings settings{.algorithm = LossAlgorithm::kEinsum, .temperature = 0.2};
   const InfoNceReference expected =
       infonce_reference(testing::to_double(z), {.batch = 8, .columns = 12, .temperature = 0.2, .margin = 0});
   for (const int64_t shards : {1, 2, 4, 8}) {
@@ -79,7 +82,7 @@ TEST(InfoNceLoss, TakesRowsOfAnyLength) {
   for (int row = 0; row < 4; ++row) {
     for (int64_t c = 0; c < kColumns; ++c) z[row * kColumns + c] *= factor[row];
   }
-  const LossRun run = run_loss(z, shape, {.temperature = 0.1}, {.ranks = 2});
+  const LossRun run = run_loss(z, shape, {.algorithm = LossAlgorithm::kEinsum, .temperature = 0.1}, {.ranks = 2});
   const InfoNceReference expected =
       infonce_reference(testing::to_double(z), {.batch = 8, .columns = kColumns, .temperature = 0.1, .margin = 0});
   const std::vector<double> grad = reference_by_shards(expected.grad_z, shape);
@@ -97,7 +100,7 @@ TEST(InfoNceLoss, TakesRowsOfAnyLength) {
 
 TEST(InfoNceLoss, RunsStepAfterStepOnOnesMemory) {
   const LossShape shape{.batch = 16, .columns = 8, .shards = 4};
-  const LossSettings settings{.temperature = 0.2};
+  const LossSettings settings{.algorithm = LossAlgorithm::kEinsum, .temperature = 0.2};
   const auto first = testing::make_views(16, 8, 0.3F, 4), second = testing::make_views(16, 8, 0.3F, 5);
   const LossRun expected = run_loss(second, shape, settings, {});
   run_ranks(1, [&](Collectives& collectives) {
@@ -121,7 +124,7 @@ TEST(InfoNceLoss, RunsStepAfterStepOnOnesMemory) {
 TEST(InfoNceLoss, ShowsNonFiniteInputOnEveryRank) {
   std::vector<float> z = testing::make_views(8, 4, 0.3F, 6);
   z[4 * 3] = testing::kNan;
-  const LossRun run = run_loss(z, {.batch = 8, .columns = 4, .shards = 4}, {}, {.ranks = 4});
+  const LossRun run = run_loss(z, {.batch = 8, .columns = 4, .shards = 4}, kEinsum, {.ranks = 4});
   for (const double loss : run.losses) EXPECT_TRUE(std::isnan(loss));
 }
 
