@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/emulator/fiber.h"
+#include "tests/emulator/fragments.h"
 #include "tests/emulator/races.h"
 #include "tests/emulator/settings.h"
 
@@ -33,7 +34,7 @@ struct Thread {
   Where where;  // of its last barrier or collective
 };
 
-enum class Collective { kSync, kShuffle, kBallot };
+enum class Collective { kSync, kShuffle, kBallot, kProduct };
 
 // The lanes of one mask meet here again and again; two tables in turn, since the first lane may come back before the
 // last has read.
@@ -250,6 +251,7 @@ const std::array<uint64_t, kWarp>& meet(unsigned mask, Collective kind, uint64_t
   m.arrived |= 1U << lane;
   block.threads[thread].where = where;
   if (m.arrived == mask) {
+    if (kind == Collective::kProduct) multiply_for_all_lanes(table);
     m.arrived = 0;
     ++m.round;
     wake_meeting(m, warp, thread);  // the last to come goes on
@@ -341,6 +343,27 @@ unsigned ballot(unsigned mask, bool predicate, Where where) {
 
 void meet_warp(unsigned mask, Where where) {
   meet(mask, Collective::kSync, 0, where);
+}
+
+void multiply_fragments(const LaneOperands& operands, Where where) {
+  if (lanes_of(current->thread / kWarp) < kWarp) {
+    races::leave();
+    note_error("matrix product at " + name_place(where) + " by a warp of fewer than 32 threads");
+    for (;;) switch_away();
+  }
+  meet(~0U, Collective::kProduct, reinterpret_cast<uint64_t>(&operands), where);
+}
+
+void refuse_fragment(const void* address, unsigned stride_bytes, Where where) {
+  races::leave();
+  note_error("fragment at " + name_place(where) + ": the address must be a multiple of 32 bytes and is " +
+             std::to_string(reinterpret_cast<uintptr_t>(address) % 32) +
+             " beyond, rows or columns must be multiples of 16 bytes apart and are " + std::to_string(stride_bytes));
+  for (;;) switch_away();
+}
+
+int lane_of_thread() {
+  return current->thread % kWarp;
 }
 
 void* dynamic_shared() {

@@ -119,7 +119,18 @@ TEST(Divergence, DifferentCollectivesOfOneWarp) {
                        "lanes of a warp meet in different collectives");
 }
 
+TEST(Divergence, OfAMatrixProductIsADeadlock) {
+  expect_failed_kernel(run_scenario("product_of_half_a_warp"), "half_warp_product_kernel",
+                       "deadlock: thread \\(0,0,0\\) waits at fragment_kernels.cu:[0-9]+");
+}
+
 // ---- memory ----
+
+TEST(Fragment, AtAWrongAddress) {
+  expect_failed_kernel(run_scenario("misaligned_fragment"), "misaligned_fragment_kernel",
+                       "fragment at fragment_kernels.cu:[0-9]+: .* is 16 beyond");
+  expect_failed_kernel(run_scenario("wrong_stride_of_fragment"), "misaligned_fragment_kernel", "apart and are 36");
+}
 
 TEST(OutOfBounds, BehindDeviceMemoryIsSeenAfterTheKernel) {
   NEEDS_NO_ADDRESS_SANITIZER();

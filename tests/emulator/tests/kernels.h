@@ -36,6 +36,17 @@ cudaError_t do_nothing(int blocks, int threads, cudaStream_t stream);
 // `rounds` barriers of all threads.
 cudaError_t many_barriers(int rounds, int threads, cudaStream_t stream);
 
+// out = a b + *c, and its transpose, by each of two warps: [2][16, 16]. a [16, k] and b [k, 16] lie by rows or by
+// columns.
+struct WarpProducts {
+  const float *a, *b, *c;
+  float *out, *transposed;
+  bool a_by_columns, b_by_columns;
+};
+cudaError_t tf32_products(const WarpProducts& products, cudaStream_t stream);      // k = 8
+cudaError_t bfloat16_products(const WarpProducts& products, cudaStream_t stream);  // k = 16
+float rounded_to_tf32(float value);
+
 // ---- broken kernels: each is a mistake that the emulator must show ----
 
 // Forgets the barrier between writing and reading shared memory.
@@ -74,6 +85,9 @@ cudaError_t call_trap(float* out, cudaStream_t stream);
 cudaError_t use_dynamic_shared(float* out, size_t bytes, bool ask, cudaStream_t stream);
 // Any shape, for the limits of a launch.
 cudaError_t launch_shape(float* out, dim3 blocks, dim3 threads, cudaStream_t stream);
+// Half of a warp multiplies matrices; a fragment from x + offset.
+cudaError_t product_of_half_a_warp(float* out, cudaStream_t stream);
+cudaError_t load_misaligned_fragment(const float* x, float* out, int offset, int stride, cudaStream_t stream);
 // A launch attribute, which the emulator does not know.
 cudaError_t launch_with_attribute(float* out, cudaStream_t stream);
 
