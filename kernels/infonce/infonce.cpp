@@ -70,7 +70,7 @@ void infonce_forward(const Exec& exec, const ConstMatrix& e_all, const InfoNcePr
   check_infonce_problem(problem);
   check_saved(problem, saved);
   check_matrix("e_all", e_all, problem.keys(), problem.columns);
-  SIMCLR_CHECK(!problem.decoupled || std::holds_alternative<CpuExec>(exec), "decoupled is for the CPU only");
+  SIMCLR_CHECK(problem.products == DataType::kFloat32, "einsum multiplies in float32");
   SIMCLR_CHECK(shard_loss.size() == static_cast<size_t>(problem.shards), "{} sums for {} shards", shard_loss.size(),
                problem.shards);
   std::visit([&](const auto& device) { detail::infonce_forward(device, e_all, problem, saved, shard_loss); }, exec);

@@ -9,9 +9,8 @@
 //   q_i    = N_i / (N_i + exp(l_i,pos(i)))          = 1 - p_i,pos(i)
 //   L      = 1/(2B) sum_i loss_i
 //   dL/ds_ij = 1/(2B tau) * { q_i exp(l_ij) / N_i   j a negative;   -q_i   j = pos(i);   0   j = i }
-// decoupled (Yeh et al., "Decoupled Contrastive Learning", 2021; CPU only): the positive is no
-// part of its own denominator: loss_i = log N_i - l_i,pos(i), q_i = 1; it may be negative. A margin would have no
-// gradient.
+// decoupled (Yeh et al., "Decoupled Contrastive Learning", 2021): the positive is no part of its own denominator:
+// loss_i = log N_i - l_i,pos(i), q_i = 1; it may be negative. A margin would have no gradient.
 //
 // The positive is kept out of the sums because 1 - p cancels when the loss is small. With a_i = max over negatives of
 // l_ij the stored matrix is E_ij = exp(l_ij - a_i), 0 for j = i and j = pos(i); its row sum n_i = N_i / exp(a_i) lies
@@ -43,6 +42,8 @@ struct InfoNceProblem {
   double temperature = 0.5;  // tau > 0
   double margin = 0.0;       // 0 <= margin < 2, subtracted from the positive similarity
   bool decoupled = false;    // then margin = 0
+  // What the factors of products are rounded to; kBfloat16 is for streaming on CUDA.
+  DataType products = DataType::kFloat32;
 
   int64_t anchors() const { return shards * 2 * shard_images; }  // rows of this rank
   int64_t keys() const { return 2 * batch; }

@@ -6,30 +6,13 @@
 #include "kernels/common/cuda_check.h"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/ordered_tree.cuh"
+#include "kernels/infonce/anchor_rows.cuh"
 #include "kernels/infonce/blocks.h"
+#include "kernels/infonce/exp.cuh"
 #include "kernels/infonce/infonce.h"
 
 namespace simclr::detail {
 namespace {
-
-// The problem as kernels take it: plain numbers, and the rows of e_all some floats apart.
-struct Rows {
-  const float* e_all;  // [2B, C]
-  int64_t stride, columns, batch, shard_images, first_shard;
-  int shards;
-
-  __device__ const float* row(int64_t global) const { return e_all + global * stride; }
-  __device__ int64_t positive_of(int64_t global) const { return global < batch ? global + batch : global - batch; }
-  // Global row of the rank's anchor, which counts shard after shard.
-  __device__ int64_t global_row(int64_t anchor) const {
-    const int64_t part = anchor / shard_images, shard = first_shard + part / 2, view = part % 2;
-    return view * batch + shard * shard_images + anchor % shard_images;
-  }
-};
-
-Rows rows_of(const ConstMatrix& e_all, const InfoNceProblem& p) {
-  return {e_all.data, e_all.stride, p.columns, p.batch, p.shard_images, p.first_shard, static_cast<int>(p.shards)};
-}
 
 // ---- products, row-major as everywhere in this program; cuBLAS takes them as their transposes ----
 
@@ -64,18 +47,14 @@ void multiply(const CudaExec& exec, const Factor& left, const Factor& right, con
 
 // ---- forward ----
 
-// Below this exp gives 0 instead of a denormal number, as on the CPU (exp.h). NaN stays NaN.
-__device__ float exp_of(float x) {
-  return x < -87.0F ? 0.0F : expf(x);
-}
-
 struct ForwardScale {
   double temperature, margin, keys;
   float inverse_temperature;
+  bool decoupled;
 };
 
 // One block an anchor: from similarities s_ij in its row [2B] to E_ij in the same place, loss_i, w_i and v_i.
-__global__ void finish_rows_kernel(float* similarities, int64_t shard_elements, Rows rows, ForwardScale scale,
+__global__ void finish_rows_kernel(float* similarities, int64_t shard_elements, AnchorRows rows, ForwardScale scale,
                                    double* losses, double* negative_weights, double* positive_weights) {
   __shared__ float float_of_warp[kMostWarps];
   __shared__ double double_of_warp[kMostWarps];
@@ -107,9 +86,9 @@ __global__ void finish_rows_kernel(float* similarities, int64_t shard_elements, 
   if (threadIdx.x != 0) return;
   // log(N_i / exp(l_ip)): how far the negatives together are above the positive
   const double gap = log(sum) + (static_cast<double>(shift) - s_positive + scale.margin) / scale.temperature;
-  const double q = 1.0 / (1.0 + exp(-gap));
+  const double q = scale.decoupled ? 1.0 : 1.0 / (1.0 + exp(-gap));
   const double weight = q / (scale.keys * scale.temperature);
-  losses[anchor] = fmax(gap, 0.0) + log1p(exp(-fabs(gap)));
+  losses[anchor] = scale.decoupled ? gap : fmax(gap, 0.0) + log1p(exp(-fabs(gap)));
   negative_weights[anchor] = weight / sum;
   positive_weights[anchor] = weight;
 }
@@ -127,8 +106,9 @@ __global__ void sum_losses_kernel(const double* losses, int64_t shard_rows, doub
 
 // grad_i = w_i sum_j E_ij e_j - v_i e_pos(i). The sums [shards][2n, C] lie in `sums`, where w_i e_i of the same element
 // takes their place.
-__global__ void finish_anchors_kernel(float* sums, int64_t sums_elements, Rows rows, const double* negative_weights,
-                                      const double* positive_weights, float* grad, int64_t grad_stride) {
+__global__ void finish_anchors_kernel(float* sums, int64_t sums_elements, AnchorRows rows,
+                                      const double* negative_weights, const double* positive_weights, float* grad,
+                                      int64_t grad_stride) {
   const int64_t anchor = blockIdx.x, shard_rows = 2 * rows.shard_images, self = rows.global_row(anchor);
   float* sum = sums + anchor / shard_rows * sums_elements + anchor % shard_rows * rows.columns;  // [C]
   const float* e = rows.row(self);
@@ -146,8 +126,8 @@ __global__ void finish_anchors_kernel(float* sums, int64_t sums_elements, Rows r
 
 // grad_j = sum over shards, in tree order, of the shard's part [2B, C]; the part of the shard that pos(j) is an anchor
 // of is less by v_pos(j) e_pos(j).
-__global__ void finish_keys_kernel(const float* parts, int64_t part_elements, Rows rows, const double* positive_weights,
-                                   float* grad, int64_t grad_stride) {
+__global__ void finish_keys_kernel(const float* parts, int64_t part_elements, AnchorRows rows,
+                                   const double* positive_weights, float* grad, int64_t grad_stride) {
   const int64_t key = blockIdx.x, positive = rows.positive_of(key), image = positive % rows.batch;
   const int64_t shard = image / rows.shard_images - rows.first_shard;  // of the positive; not this rank's: none below
   const float* e_positive = rows.row(positive);
@@ -204,12 +184,11 @@ void infonce_forward(const CudaExec& exec, const ConstMatrix& e_all, const InfoN
               .batches = 2});
   }
   const ForwardScale scale{p.temperature, p.margin, static_cast<double>(p.keys()),
-                           static_cast<float>(1.0 / p.temperature)};
+                           static_cast<float>(1.0 / p.temperature), p.decoupled};
   launch(exec, "infonce_finish_rows", {.blocks = static_cast<unsigned>(p.anchors()), .threads = kThreads},
-         finish_rows_kernel, saved.exponentials, saved.shard_elements, rows_of(e_all, p), scale, saved.losses,
+         finish_rows_kernel, saved.exponentials, saved.shard_elements, anchor_rows(e_all, p), scale, saved.losses,
          saved.negative_weights, saved.positive_weights);
-  launch(exec, "infonce_sum_losses", {.blocks = static_cast<unsigned>(p.shards), .threads = kThreads},
-         sum_losses_kernel, saved.losses, 2 * n, shard_loss.data());
+  sum_shard_losses(exec, saved.losses, p, shard_loss);
 }
 
 void infonce_backward(const CudaExec& exec, const ConstMatrix& e_all, const InfoNceProblem& p,
@@ -221,7 +200,7 @@ void infonce_backward(const CudaExec& exec, const ConstMatrix& e_all, const Info
   const int64_t part_elements = aligned_elements(keys, columns);
   auto* sums = workspace_as<float>(exec, static_cast<size_t>(p.shards * (sums_elements + part_elements)));
   float* parts = sums + p.shards * sums_elements;  // [shards][2B, C]
-  const Rows rows = rows_of(e_all, p);
+  const AnchorRows rows = anchor_rows(e_all, p);
 
   // Anchor side                                                                                          'ab,bc->ac'
   for (int64_t shard = 0; shard < p.shards; ++shard) {
@@ -246,6 +225,12 @@ void infonce_backward(const CudaExec& exec, const ConstMatrix& e_all, const Info
   }
   launch(exec, "infonce_finish_keys", row_grid(keys, columns), finish_keys_kernel, parts, part_elements, rows,
          saved.positive_weights, grad_keys.data, grad_keys.stride);
+}
+
+void sum_shard_losses(const CudaExec& exec, const double* losses, const InfoNceProblem& p,
+                      std::span<double> shard_loss) {
+  launch(exec, "infonce_sum_losses", {.blocks = static_cast<unsigned>(p.shards), .threads = kThreads},
+         sum_losses_kernel, losses, 2 * p.shard_images, shard_loss.data());
 }
 
 void infonce_mean_loss(const CudaExec& exec, const double* total, int64_t keys, double* loss) {

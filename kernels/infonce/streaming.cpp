@@ -1,17 +1,14 @@
-// Checks shapes, lays out the saved memory, refuses devices that have no streaming loss.
+// Checks shapes once for all devices, lays out the saved memory, then calls the overload of the device.
 #include "kernels/infonce/streaming.h"
 
+#include "kernels/infonce/streaming_cuda_plan.h"
 #include "kernels/infonce/streaming_layout.h"
 
 namespace simclr {
 namespace {
 
-const CpuExec& cpu_of(const Exec& exec) {
-  const auto* cpu = std::get_if<CpuExec>(&exec);
-  if (cpu == nullptr) {
-    fail(ExitCode::kUsage, "loss.algorithm: streaming is for the CPU so far; take einsum or auto on a GPU");
-  }
-  return *cpu;
+void check_products(const Exec& exec, const InfoNceProblem& p) {
+  SIMCLR_CHECK(p.products == DataType::kFloat32 || !std::holds_alternative<CpuExec>(exec), "CPUs multiply in float32");
 }
 
 void check_matrix(const char* name, const ConstMatrix& m, int64_t rows, int64_t cols) {
@@ -33,7 +30,8 @@ StreamingSaved streaming_saved(const InfoNceProblem& p, std::span<std::byte> mem
   return {losses, losses + p.anchors(), losses + 2 * p.anchors()};
 }
 
-ScratchNeed streaming_scratch(const InfoNceProblem& p) {
+ScratchNeed streaming_scratch(const InfoNceProblem& p, bool on_gpu) {
+  if (on_gpu) return {.workspace_bytes = static_cast<size_t>(detail::StreamingCudaPlan(p).bytes)};
   return {.workspace_bytes = static_cast<size_t>(detail::StreamingLayout(p).bytes),
           .thread_bytes = static_cast<size_t>(detail::kTile * detail::kTile) * sizeof(float)};
 }
@@ -44,7 +42,8 @@ void streaming_forward(const Exec& exec, const ConstMatrix& e_all, const InfoNce
   check_matrix("e_all", e_all, problem.keys(), problem.columns);
   SIMCLR_CHECK(shard_loss.size() == static_cast<size_t>(problem.shards), "{} sums for {} shards", shard_loss.size(),
                problem.shards);
-  detail::streaming_forward(cpu_of(exec), e_all, problem, saved, shard_loss);
+  check_products(exec, problem);
+  std::visit([&](const auto& device) { detail::streaming_forward(device, e_all, problem, saved, shard_loss); }, exec);
 }
 
 void streaming_backward(const Exec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
@@ -54,7 +53,10 @@ void streaming_backward(const Exec& exec, const ConstMatrix& e_all, const InfoNc
   check_matrix("grad_e", grad_e, problem.anchors(), problem.columns);
   SIMCLR_CHECK(log_denominators.size() == static_cast<size_t>(problem.keys()), "{} log-denominators for {} rows",
                log_denominators.size(), problem.keys());
-  detail::streaming_backward(cpu_of(exec), e_all, problem, saved, log_denominators, grad_e);
+  check_products(exec, problem);
+  std::visit(
+      [&](const auto& device) { detail::streaming_backward(device, e_all, problem, saved, log_denominators, grad_e); },
+      exec);
 }
 
 }  // namespace simclr

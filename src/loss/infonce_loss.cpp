@@ -9,13 +9,6 @@
 namespace simclr {
 namespace {
 
-Context& require_device_for(Context& context, const LossSettings& settings) {
-  if (settings.decoupled && !std::holds_alternative<CpuExec>(context.exec())) {
-    fail(ExitCode::kUsage, "loss.decoupled: true is for the CPU so far; write false, or run.device: cpu");
-  }
-  return context;
-}
-
 Matrix rows_of(const Buffer& buffer, int64_t columns) {
   const auto floats = buffer.as<float>();
   return {floats.data(), static_cast<int64_t>(floats.size()) / columns, columns, columns};
@@ -25,7 +18,7 @@ Matrix rows_of(const Buffer& buffer, int64_t columns) {
 
 InfoNceLoss::InfoNceLoss(Context& context, Collectives& collectives, const LossSettings& settings,
                          const LossShape& shape)
-    : context_(require_device_for(context, settings)),
+    : context_(context),
       collectives_(collectives),
       shape_(shape),
       problem_(make_infonce_problem(collectives, settings, shape)),

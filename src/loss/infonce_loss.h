@@ -15,7 +15,6 @@ namespace simclr {
 // On the wire a step: 2 * 2B * C floats, and one double.
 class InfoNceLoss : public ContrastiveLoss {
  public:
-  // Throws Error(kUsage) for loss.decoupled on another device than the CPU.
   InfoNceLoss(Context& context, Collectives& collectives, const LossSettings& settings, const LossShape& shape);
 
   const double* forward(const ConstMatrix& z) override;

@@ -7,20 +7,10 @@
 #include "src/loss/infonce_problem.h"
 
 namespace simclr {
-namespace {
-
-Context& require_cpu(Context& context) {
-  if (!std::holds_alternative<CpuExec>(context.exec())) {
-    fail(ExitCode::kUsage, "loss.algorithm: streaming is for the CPU so far; take einsum or auto on a GPU");
-  }
-  return context;
-}
-
-}  // namespace
 
 StreamingLoss::StreamingLoss(Context& context, Collectives& collectives, const LossSettings& settings,
                              const LossShape& shape)
-    : context_(require_cpu(context)),
+    : context_(context),
       collectives_(collectives),
       shape_(shape),
       problem_(make_infonce_problem(collectives, settings, shape)),
@@ -35,7 +25,7 @@ StreamingLoss::StreamingLoss(Context& context, Collectives& collectives, const L
       saved_(streaming_saved(problem_, saved_memory_.as<std::byte>())) {
   memory_bytes_ +=
       norms_.bytes() + shard_losses_.bytes() + loss_.bytes() + log_denominators_.bytes() + saved_memory_.bytes();
-  context.reserve(streaming_scratch(problem_));
+  context.reserve(streaming_scratch(problem_, !context.device().is_cpu()));
 }
 
 Buffer StreamingLoss::allocate(int64_t rows) {

@@ -16,7 +16,6 @@ namespace simclr {
 // On the wire a step: 2B * C floats, 2B doubles, and one double.
 class StreamingLoss : public ContrastiveLoss {
  public:
-  // Throws Error(kUsage) when the context is not a CPU's.
   StreamingLoss(Context& context, Collectives& collectives, const LossSettings& settings, const LossShape& shape);
 
   const double* forward(const ConstMatrix& z) override;

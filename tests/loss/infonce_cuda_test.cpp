@@ -2,15 +2,11 @@
 // values from outside, and to the same bits however shards are cut into calls.
 #include "kernels/infonce/infonce.h"
 
-#include <cstdlib>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "kernels/infonce/row_order.h"
-#include "kernels/l2_normalize/l2_normalize.h"
-#include "tests/kernels/cuda_support.h"
-#include "tests/loss/infonce_testing.h"
+#include "tests/loss/infonce_cuda_testing.h"
+#include "tests/loss/stored_infonce.h"
 
 namespace simclr {
 namespace {
@@ -21,13 +17,9 @@ using test::DeviceArray;
 using testing::InfoNceOutputs;
 using testing::normalized;
 using testing::problem;
+using testing::span_of;
 
 constexpr DataType kFloat = DataType::kFloat32;
-
-template <typename T>
-std::span<T> span_of(const DeviceArray<T>& array) {
-  return {array.data(), array.count()};
-}
 
 // One call forward and one back. Every output and the scratch start as NaN.
 class CudaInfoNce {
@@ -150,37 +142,13 @@ TEST(InfoNceCuda, MeanLoss) {
   EXPECT_EQ(loss.download()[0], 0.375);
 }
 
-struct Measured {
-  double loss;
-  std::vector<float> e, grad_z;
-};
-
-// From z [2B, C] in the global order to dL/dz, on one rank with one shard, where both orders are the same.
-Measured measure(const std::vector<float>& z, const InfoNceProblem& p) {
-  const CudaRun cuda(Precision::kFp32, infonce_scratch(p));
-  const int64_t rows = p.keys(), columns = p.columns;
-  const CudaMatrix z_in(kFloat, rows, columns, columns, z), e(kFloat, rows, columns, columns),
-      anchors(kFloat, rows, columns, columns), keys(kFloat, rows, columns, columns),
-      grad_z(kFloat, rows, columns, columns);
-  const DeviceArray<double> norms(static_cast<size_t>(rows)), shard_loss(1), loss(1);
-  const DeviceArray<std::byte> memory(infonce_saved_bytes(p));
-  const InfoNceSaved saved = infonce_saved(p, span_of(memory));
-  l2_normalize_forward(cuda.exec(), z_in.view(), e.view(), span_of(norms));
-  infonce_forward(cuda.exec(), e.view(), p, saved, span_of(shard_loss));
-  infonce_mean_loss(cuda.exec(), shard_loss.data(), p.keys(), loss.data());
-  infonce_backward(cuda.exec(), e.view(), p, saved, anchors.view(), keys.view());
-  add_rows(cuda.exec(), keys.view(), anchors.view());
-  l2_normalize_backward(cuda.exec(), e.view(), {norms.data(), norms.count()}, anchors.view(), grad_z.view());
-  return {.loss = loss.download()[0], .e = e.plain(), .grad_z = grad_z.plain()};
-}
-
 // Where 1 - p of the positive would keep no digit: the rule of the CPU, with the same bounds.
 TEST(InfoNceCuda, IsAccurateForAlignedViewsAtLowTemperature) {
   constexpr int64_t kBatch = 96;
   const std::vector<float> z = testing::make_views(kBatch, 128, 0.2F, 11);
   for (const double temperature : {0.5, 0.05}) {
     const InfoNceReferenceSettings settings{.batch = kBatch, .columns = 128, .temperature = temperature};
-    const Measured got = measure(z, problem(kBatch, 1, 128, temperature));
+    const testing::CudaMeasured got = testing::measure_on_cuda(z, problem(kBatch, 1, 128, temperature), false);
     const double loss = infonce_reference_from_embeddings(testing::to_double(got.e), settings).loss;
     const double loss_error = std::abs(got.loss / loss - 1);
     const double grad_error =
@@ -192,32 +160,15 @@ TEST(InfoNceCuda, IsAccurateForAlignedViewsAtLowTemperature) {
 }
 
 TEST(InfoNceCuda, MatchesTheStoredValues) {
-  const char* shared = std::getenv("SIMCLR_SHARED");
-  if (shared == nullptr) GTEST_SKIP() << "SIMCLR_SHARED is not set: no reference values";
-  std::ifstream file(std::string(shared) + "/reference/infonce.json");
-  ASSERT_TRUE(file) << "cannot read reference/infonce.json under SIMCLR_SHARED";
-  const auto rows_of = [](const nlohmann::json& first, const nlohmann::json& second) {
-    std::vector<double> out;
-    for (const auto* view : {&first, &second}) {
-      for (const auto& row : *view) {
-        for (const auto& x : row) out.push_back(x.get<double>());
-      }
+  const auto cases = testing::stored_infonce();
+  if (cases.empty()) GTEST_SKIP() << "SIMCLR_SHARED is not set: no reference values";
+  for (const auto& [p, z, grad, loss] : cases) {
+    for (const bool streaming : {false, true}) {
+      const testing::CudaMeasured got = testing::measure_on_cuda({z.begin(), z.end()}, p, streaming);
+      EXPECT_LE(std::abs(got.loss / loss - 1), 1e-5) << "B=" << p.batch << " tau=" << p.temperature;
+      EXPECT_LE(testing::relative_error(got.grad_z, grad), 1e-5) << "B=" << p.batch << " tau=" << p.temperature;
     }
-    return out;
-  };
-  int compared = 0;
-  for (const auto& one : nlohmann::json::parse(file)) {
-    const double loss = one["loss"];
-    if (loss == 0) continue;  // below what its author's double could hold
-    const std::vector<double> z = rows_of(one["z1"], one["z2"]);
-    const InfoNceProblem p = problem(one["n"], 1, one["c"], one["temperature"], one["margin"]);
-    const Measured got = measure({z.begin(), z.end()}, p);
-    const std::vector<double> grad = rows_of(one["grad_z1"], one["grad_z2"]);
-    EXPECT_LE(std::abs(got.loss / loss - 1), 1e-5) << "B=" << p.batch << " tau=" << p.temperature;
-    EXPECT_LE(testing::relative_error(got.grad_z, grad), 1e-5) << "B=" << p.batch << " tau=" << p.temperature;
-    ++compared;
   }
-  EXPECT_GE(compared, 5);
 }
 
 // Copies and single additions: the bits of the CPU, and nothing written beside the columns.

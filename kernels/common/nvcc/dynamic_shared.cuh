@@ -5,7 +5,7 @@ namespace simclr {
 
 template <typename T>
 __device__ T* dyn_shared() {
-  extern __shared__ __align__(16) unsigned char simclr_dynamic_shared[];
+  extern __shared__ __align__(128) unsigned char simclr_dynamic_shared[];
   return reinterpret_cast<T*>(simclr_dynamic_shared);
 }
 
