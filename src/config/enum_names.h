@@ -37,7 +37,8 @@ template <>
 inline constexpr auto kEnumNames<BatchNormViews> = std::to_array<EnumName<BatchNormViews>>(
     {{BatchNormViews::kJoint, "joint"}, {BatchNormViews::kSeparate, "separate"}});
 template <>
-inline constexpr auto kEnumNames<LossType> = std::to_array<EnumName<LossType>>({{LossType::kInfoNce, "infonce"}});
+inline constexpr auto kEnumNames<LossType> =
+    std::to_array<EnumName<LossType>>({{LossType::kInfoNce, "infonce"}, {LossType::kBarlowTwins, "barlow_twins"}});
 template <>
 inline constexpr auto kEnumNames<LossAlgorithm> = std::to_array<EnumName<LossAlgorithm>>(
     {{LossAlgorithm::kAuto, "auto"}, {LossAlgorithm::kEinsum, "einsum"}, {LossAlgorithm::kStreaming, "streaming"}});

@@ -78,6 +78,8 @@ std::vector<Key> make_keys() {
       make_key(SIMCLR_KEY(loss.temperature), {.range = kTemperature}),
       make_key(SIMCLR_KEY(loss.margin), {.range = {.low = 0, .high = 2, .high_open = true}}),
       make_key(SIMCLR_KEY(loss.decoupled)),
+      make_key(SIMCLR_KEY(loss.lambda), {.range = kNotNegative}),
+      make_key(SIMCLR_KEY(loss.scale), {.range = kPositive}),
 
       make_key(SIMCLR_KEY(optimizer.type)),
       make_key(SIMCLR_KEY(optimizer.base_lr), {.range = kNotNegative}),

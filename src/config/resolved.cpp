@@ -15,13 +15,15 @@ namespace {
 
 // What is derived from a key, for the comment behind it; "" if nothing.
 std::string derived_comment(const std::string& path, const Settings& s) {
-  const bool ordered = s.train.reduction == Reduction::kOrdered;
+  const bool ordered = s.train.reduction == Reduction::kOrdered, infonce = s.loss.type == LossType::kInfoNce;
   if (path == "optimizer.base_lr") return fmt::format("scaled: {}", scaled_learning_rate(s));
+  if (!infonce && (path == "loss.algorithm" || path == "loss.temperature")) return "not used by type: barlow_twins";
+  if (infonce && (path == "loss.lambda" || path == "loss.scale")) return "not used by type: infonce";
   if (path == "loss.algorithm" && s.loss.algorithm == LossAlgorithm::kAuto) {
     return fmt::format("{} on a CPU, {} on a GPU", enum_name(resolved_algorithm(s.loss, false)),
                        enum_name(resolved_algorithm(s.loss, true)));
   }
-  if (path == "train.global_batch") {
+  if (path == "train.global_batch" && infonce) {
     return fmt::format("per anchor: 1 positive, {} negatives", 2 * s.train.global_batch - 2);
   }
   if (path == "train.shards" && !ordered) return "not used by reduction: fastest, which has one shard per rank";
@@ -76,7 +78,7 @@ LossAlgorithm resolved_algorithm(const LossSettings& loss, bool on_gpu) {
 }
 
 Settings resolve_for_device(Settings settings, bool on_gpu) {
-  settings.loss.algorithm = resolved_algorithm(settings.loss, on_gpu);
+  if (settings.loss.type == LossType::kInfoNce) settings.loss.algorithm = resolved_algorithm(settings.loss, on_gpu);
   return settings;
 }
 

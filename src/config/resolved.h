@@ -17,7 +17,8 @@ namespace simclr {
 //   google-research/simclr)
 double scaled_learning_rate(const Settings& settings);
 
-// What loss.algorithm `auto` stands for: streaming on a CPU; einsum on a GPU, until streaming has been timed on one.
+// What infonce's loss.algorithm `auto` stands for: streaming on a CPU; einsum on a GPU, until streaming has been timed
+// on one.
 LossAlgorithm resolved_algorithm(const LossSettings& loss, bool on_gpu);
 // The settings that a run has once its device is known: the same, without an `auto` that is part of the mathematics.
 Settings resolve_for_device(Settings settings, bool on_gpu);

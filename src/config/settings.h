@@ -16,7 +16,7 @@ enum class DeviceChoice { kAuto, kCpu, kCuda };
 enum class DataFormat { kSynthetic, kCifar10 };
 enum class Stem { kCifar, kImagenet };
 enum class BatchNormViews { kJoint, kSeparate };
-enum class LossType { kInfoNce };
+enum class LossType { kInfoNce, kBarlowTwins };
 enum class LossAlgorithm { kAuto, kEinsum, kStreaming };
 enum class OptimizerType { kSgd, kAdamW };
 enum class LrScaling { kNone, kLinear, kSqrt };
@@ -125,6 +125,8 @@ struct LossSettings {
   double temperature = 0.5;
   double margin = 0.0;
   bool decoupled = false;
+  double lambda = 0.005;  // barlow_twins: weight of the off-diagonal part
+  double scale = 1.0;     // barlow_twins: of the whole loss
 
   bool operator==(const LossSettings&) const = default;
 };

@@ -123,6 +123,18 @@ void check_loss(const Settings& s, Rules& rules) {
     rules.refuse("loss.margin", fmt::format("found {}, which has no gradient with {}; write 0", s.loss.margin,
                                             rules.other("loss.decoupled", s)));
   }
+  // What is off by default and was switched on for the other objective. Numbers that always have a value, such as the
+  // temperature, are left out of account as the betas of adamw are.
+  const auto refuse_for_other_type = [&](LossType type, std::string_view key, bool is_on, std::string_view off) {
+    if (is_on && s.loss.type != type && rules.can_judge({"loss.type", key})) {
+      rules.refuse(key, fmt::format("found {}, which is for {} only; here is {}; write {}", find_key(key)->print(s),
+                                    enum_name(type), rules.other("loss.type", s), off));
+    }
+  };
+  refuse_for_other_type(LossType::kInfoNce, "loss.algorithm", s.loss.algorithm != LossAlgorithm::kAuto, "auto");
+  refuse_for_other_type(LossType::kInfoNce, "loss.margin", s.loss.margin != 0.0, "0");
+  refuse_for_other_type(LossType::kInfoNce, "loss.decoupled", s.loss.decoupled, "false");
+  refuse_for_other_type(LossType::kBarlowTwins, "loss.scale", s.loss.scale != 1.0, "1");
 }
 
 void check_optimizer(const Settings& s, Rules& rules) {

@@ -2,6 +2,7 @@
 #include "src/loss/contrastive_loss.h"
 
 #include "src/config/resolved.h"
+#include "src/loss/barlow_twins_loss.h"
 #include "src/loss/infonce_loss.h"
 #include "src/loss/streaming_loss.h"
 
@@ -15,6 +16,8 @@ std::unique_ptr<ContrastiveLoss> make_loss(Context& context, Collectives& collec
         return std::make_unique<StreamingLoss>(context, collectives, settings, shape);
       }
       return std::make_unique<InfoNceLoss>(context, collectives, settings, shape);
+    case LossType::kBarlowTwins:
+      return std::make_unique<BarlowTwinsLoss>(context, collectives, settings, shape);
   }
   fail(ExitCode::kOther, "no loss of type {}", static_cast<int>(settings.type));
 }

@@ -39,7 +39,7 @@ class ContrastiveLoss {
   // stride are set to zero. Once per forward(); z need not exist any more.
   virtual void backward(const Matrix& grad_z) = 0;
 
-  // What each anchor sees, one line for the start of the log.
+  // What the loss sees, one line for the start of the log.
   virtual std::string describe() const = 0;
 
   // Bytes of device memory that this rank's loss holds, without the scratch shared with other ops.

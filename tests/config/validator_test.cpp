@@ -47,6 +47,8 @@ TEST(Validator, BordersOfEveryRange) {
       {"model.batch_norm.eps", {"1e-12", "1"}, {"0", "2"}},
       {"loss.temperature", {"0.005", "100"}, {"0.004", "101", "0", "-1"}},
       {"loss.margin", {"0", "1.999"}, {"-0.1", "2"}},
+      {"loss.lambda", {"0", "100"}, {"-1e-9"}},
+      {"loss.scale", {"1e-9", "100"}, {"0", "-1"}, {"loss.type=barlow_twins"}},
       {"optimizer.base_lr", {"0", "100"}, {"-1e-9"}},
       {"optimizer.momentum", {"0", "0.999"}, {"-0.1", "1"}},
       {"optimizer.betas", {"[0, 0.999]", "[0.9, 0.1]"}, {"[0.9, 1]", "[-0.1, 0.9]"}},
@@ -134,6 +136,18 @@ TEST(Validator, ContradictionsNameBothKeysAndTheirPlaces) {
        "32, or stem: cifar"},
       {"loss:\n  decoupled: true\n  margin: 0.1\n",
        "c.yaml:3: loss.margin: found 0.1, which has no gradient with loss.decoupled (true, c.yaml:2); write 0"},
+      {"loss:\n  decoupled: true\n  type: barlow_twins\n",
+       "c.yaml:2: loss.decoupled: found true, which is for infonce only; here is loss.type (barlow_twins, c.yaml:3); "
+       "write false"},
+      {"loss:\n  margin: 0.1\n  type: barlow_twins\n",
+       "c.yaml:2: loss.margin: found 0.1, which is for infonce only; here is loss.type (barlow_twins, c.yaml:3); write "
+       "0"},
+      {"loss:\n  algorithm: einsum\n  type: barlow_twins\n",
+       "c.yaml:2: loss.algorithm: found einsum, which is for infonce only; here is loss.type (barlow_twins, c.yaml:3); "
+       "write auto"},
+      {"loss:\n  scale: 0.024\n",
+       "c.yaml:2: loss.scale: found 0.024, which is for barlow_twins only; here is loss.type (infonce, the default); "
+       "write 1"},
       {"optimizer:\n  nesterov: true\n  type: adamw\n",
        "c.yaml:2: optimizer.nesterov: found true, which is for sgd "
        "only; here is optimizer.type (adamw, c.yaml:3)"},
@@ -152,6 +166,8 @@ TEST(Validator, WhatOnlyLooksLikeAContradictionIsAccepted) {
   EXPECT_NO_THROW(load("evaluate: {knn: {k: 5000, every_epochs: 0}}\n"));
   EXPECT_NO_THROW(load("model: {encoder: {stem: imagenet}}\n"));
   EXPECT_NO_THROW(load("data: {path: \"\"}\n"));
+  EXPECT_NO_THROW(load("loss: {type: barlow_twins, temperature: 0.1, margin: 0, scale: 0.024}\n"));
+  EXPECT_NO_THROW(load("loss: {lambda: 0.1, scale: 1}\n"));
   EXPECT_NO_THROW(load("data: {format: cifar10, path: /d, synthetic: {train_images: 1}}\n"));
   for (const char* name : {"a", ".a", "a b", "2024", "-x", "\xC3\xBC"}) {
     EXPECT_NO_THROW(load(std::string("run: {name: '") + name + "'}\n")) << name;
