@@ -43,9 +43,10 @@ struct RowSum {
   }
 };
 
-// sums, tops [spans][anchors]
+// sums, tops [spans][anchors]. Two blocks a multiprocessor are what shared memory has room for on an A100.
 template <typename Products>
-__global__ void __launch_bounds__(kBlockThreads) sum_negatives_kernel(StreamingTask task, double* sums, float* tops) {
+__global__ void __launch_bounds__(kBlockThreads, 2)
+    sum_negatives_kernel(StreamingTask task, double* sums, float* tops) {
   const SharedTile<Products> shared;
   shared.find_rows(task);
   __syncthreads();
