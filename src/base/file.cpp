@@ -16,6 +16,8 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
+constexpr const char* kTemporaryMark = ".tmp-";  // then the process
+
 // Closes at the end of a scope; for descriptors whose close cannot lose data.
 struct ReadDescriptor {
   int fd;
@@ -43,7 +45,7 @@ int write_all(int fd, const void* data, size_t bytes) noexcept {
 }
 
 DurableFile::DurableFile(std::filesystem::path path)
-    : path_(std::move(path)), temporary_(path_.string() + ".tmp-" + std::to_string(::getpid())) {
+    : path_(std::move(path)), temporary_(path_.string() + kTemporaryMark + std::to_string(::getpid())) {
   struct stat info {};
   // The rename would put a file in the place of a device, a pipe or a folder.
   if (::lstat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
@@ -93,6 +95,28 @@ void write_file_durably(const std::filesystem::path& path, std::span<const std::
 
 void write_file_durably(const std::filesystem::path& path, std::string_view text) {
   write_file_durably(path, std::as_bytes(std::span(text)));
+}
+
+std::vector<std::string> remove_temporaries_of(const std::filesystem::path& path) {
+  const std::string prefix = path.filename().string() + kTemporaryMark;
+  std::vector<std::string> removed;
+  std::error_code error;
+  std::filesystem::directory_iterator entries(folder_of(path), error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    const bool is_temporary = name.size() > prefix.size() && name.starts_with(prefix) &&
+                              name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
+    if (!is_temporary) continue;
+    if (::unlink(entries->path().c_str()) != 0 && errno != ENOENT) {
+      fail(ExitCode::kOutput, "cannot remove the old temporary file {}: {}; check the folder and its permissions",
+           entries->path().string(), errno_text(errno));
+    }
+    removed.push_back(name);
+  }
+  if (error)
+    fail(ExitCode::kOutput, "cannot list {}: {}; check the folder and its permissions", folder_of(path).string(),
+         error.message());
+  return removed;
 }
 
 std::string read_file(const std::filesystem::path& path, int64_t max_bytes, ExitCode code) {

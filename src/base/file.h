@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/common/error.h"
 
@@ -35,6 +36,10 @@ class DurableFile {
 
 void write_file_durably(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_durably(const std::filesystem::path& path, std::string_view text);
+
+// Removes the temporary files that killed processes left beside PATH; returns their names. Nobody may be writing PATH.
+// Error(kOutput).
+std::vector<std::string> remove_temporaries_of(const std::filesystem::path& path);
 
 // The whole file. Error(code) when it cannot be read, is a folder, or has more than max_bytes.
 std::string read_file(const std::filesystem::path& path, int64_t max_bytes, ExitCode code = ExitCode::kOutput);

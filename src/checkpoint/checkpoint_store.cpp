@@ -34,6 +34,15 @@ std::optional<int64_t> step_in_name(const fs::path& path) {
   return step;
 }
 
+fs::path set_aside(const fs::path& path) {
+  fs::path target = path;
+  target += kSetAsideSuffix;
+  std::error_code error;
+  fs::rename(path, target, error);
+  if (error) fail_at(path, "rename", error);
+  return target;
+}
+
 }  // namespace
 
 CheckpointStore::CheckpointStore(fs::path folder, int keep, Beat beat)
@@ -128,16 +137,29 @@ ResumePoint CheckpointStore::resolve(const std::string& resume) const {
   return {.path = fs::path(resume), .header = std::move(header), .warnings = {}};
 }
 
+void CheckpointStore::save_best(const TrainingState& state) const {
+  write_checkpoint(best_path(), state, beat_);
+}
+
+std::optional<CheckpointHeader> CheckpointStore::find_best(int64_t step, std::vector<std::string>& warnings) const {
+  const fs::path path = best_path();
+  if (!fs::exists(path)) return std::nullopt;
+  std::string reason;
+  try {
+    CheckpointHeader header = read_checkpoint_header(SafetensorsFile(path));
+    if (header.step <= step) return header;
+    reason = fmt::format("{} is of step {}, after the one that this run goes on from", path.string(), header.step);
+  } catch (const Error& error) {
+    reason = error.what();
+  }
+  warnings.push_back(fmt::format("{}; set aside as {}", reason, set_aside(path).string()));
+  return std::nullopt;
+}
+
 std::vector<fs::path> CheckpointStore::set_aside_after(int64_t step) const {
   std::vector<fs::path> moved;
   for (const fs::path& path : list(kSuffix)) {
-    if (step_in_name(path).value_or(0) <= step) continue;
-    fs::path target = path;
-    target += kSetAsideSuffix;
-    std::error_code error;
-    fs::rename(path, target, error);
-    if (error) fail_at(path, "rename", error);
-    moved.push_back(target);
+    if (step_in_name(path).value_or(0) > step) moved.push_back(set_aside(path));
   }
   return moved;
 }

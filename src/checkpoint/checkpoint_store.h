@@ -26,6 +26,9 @@ class CheckpointStore {
   // Makes the folder and removes temporary files that an ended process left; returns their names for the log.
   std::vector<std::string> prepare() const;
 
+  // The same folder for a thread that must not beat.
+  CheckpointStore without_beat() const { return CheckpointStore(folder_, keep_); }
+
   // Durable on return; then, of the checkpoints up to this step by their file names, all but the last `keep` are
   // removed. A later one is never touched, nor is one under another name.
   std::filesystem::path save(const TrainingState& state) const;
@@ -39,6 +42,14 @@ class CheckpointStore {
   // none: anew; a folder with checkpoints is an error, so that none of another run are mixed in or removed.
   // PATH: that file, which must be valid.
   ResumePoint resolve(const std::string& resume) const;
+
+  // The best state so far has a place of its own, beside the folder: `auto` never resumes from it.
+  std::filesystem::path best_path() const { return folder_.parent_path() / "best.safetensors"; }
+  // Durable on return; in the place of the one before.
+  void save_best(const TrainingState& state) const;
+  // The header of the best state so far; none: no such file. One that cannot be read, or lies after `step`, is renamed
+  // to NAME.set_aside first, with a line for the log in `warnings`.
+  std::optional<CheckpointHeader> find_best(int64_t step, std::vector<std::string>& warnings) const;
 
   // Renames checkpoints after `step` by their file names to NAME.set_aside: a run that resumed before them makes its
   // own, and a later `auto` must not take up the old branch. Returns the new paths for the log.

@@ -77,6 +77,8 @@ Decision ControlChannel::decide(int64_t step) {
       decision.error_code = word.error_code;
       decision.error_rank = r;
     }
+    decision.time_is_up = decision.time_is_up || word.time_is_up != 0;
+    decision.save_due = decision.save_due || word.save_due != 0;
     if (word.non_finite != 0) decision.non_finite_ranks.push_back(r);
     differ = differ || word.hash_due != words[0].hash_due ||
              (word.hash_due != 0 && word.weights_hash != words[0].weights_hash);

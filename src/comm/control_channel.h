@@ -21,6 +21,8 @@ struct ControlWord {
   int32_t stop_signal = 0;  // 0: nobody asked this rank to stop
   int32_t error_code = 0;   // an ExitCode; 0: none. The reason follows when all ranks act on it, by agree()
   int32_t non_finite = 0;   // not 0: loss or gradient of this step is not finite
+  int32_t time_is_up = 0;   // 1: this rank's clock says that the run has lasted long enough
+  int32_t save_due = 0;     // 1: this rank's clock asks for a checkpoint
   uint32_t hash_due = 0;    // 1: weights_hash is set
   uint64_t weights_hash = 0;
 };
@@ -32,6 +34,7 @@ struct Decision {
   int stop_rank = -1;
   int error_code = 0;  // of the lowest rank that has an error
   int error_rank = -1;
+  bool time_is_up = false, save_due = false;  // on any rank
   std::vector<int> non_finite_ranks;
   std::vector<uint64_t> differing_hashes;  // [W] when the ranks' weights differ, else empty
 
@@ -39,7 +42,9 @@ struct Decision {
   bool failed() const { return error_rank >= 0; }
   bool non_finite() const { return !non_finite_ranks.empty(); }
   bool hashes_differ() const { return !differing_hashes.empty(); }
-  bool asks_for_action() const { return stop() || failed() || non_finite() || hashes_differ(); }
+  bool asks_for_action() const {
+    return stop() || time_is_up || save_due || failed() || non_finite() || hashes_differ();
+  }
 
   // "the weights of the ranks differ after step 100: rank 0: 0123456789abcdef, ranks 1, 2: …"
   std::string describe_hashes() const;

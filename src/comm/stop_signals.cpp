@@ -22,15 +22,15 @@ void set_handler(int number, void (*handler)(int)) {
     fail(ExitCode::kOther, "cannot set the handler of signal {} (errno {}); please report it", number, errno);
 }
 
-}  // namespace
-
-void request_stop(int number) noexcept {
+void remember(int number) {
   int none = 0;
   first_signal.compare_exchange_strong(none, number);
 }
 
+}  // namespace
+
 void handle_stop_signals() {
-  for (const int number : {SIGUSR1, SIGTERM, SIGINT}) set_handler(number, [](int n) { request_stop(n); });
+  for (const int number : {SIGUSR1, SIGTERM, SIGINT}) set_handler(number, remember);
   for (const int number : {SIGPIPE, SIGXFSZ}) set_handler(number, SIG_IGN);
 }
 

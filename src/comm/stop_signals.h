@@ -11,7 +11,4 @@ void handle_stop_signals();
 // The number of the first signal that came; 0: none.
 int stop_signal() noexcept;
 
-// Asks as a signal would (a time limit, train.stop_at_step); number is what stop_signal() then tells.
-void request_stop(int number) noexcept;
-
 }  // namespace simclr

@@ -28,6 +28,9 @@ inline constexpr auto kEnumNames<Precision> = std::to_array<EnumName<Precision>>
                                                                                   {Precision::kTf32, "tf32"},
                                                                                   {Precision::kBf16, "bf16"}});
 template <>
+inline constexpr auto kEnumNames<DataType> = std::to_array<EnumName<DataType>>({{DataType::kFloat32, "fp32"},
+                                                                                {DataType::kBfloat16, "bf16"}});
+template <>
 inline constexpr auto kEnumNames<DataFormat> =
     std::to_array<EnumName<DataFormat>>({{DataFormat::kSynthetic, "synthetic"}, {DataFormat::kCifar10, "cifar10"}});
 template <>

@@ -15,6 +15,7 @@ constexpr ValueRange kNotNegative = {.low = 0};
 constexpr ValueRange kTemperature = {.low = 0.005, .high = 100};
 constexpr ValueRange kSteps = {.low = 0, .high = 1e9};
 constexpr ValueRange kEpochs = {.low = 0, .high = 1e6};
+constexpr ValueRange kMinutes = {.low = 0, .high = 1e6};
 constexpr ValueRange kStrength = {.low = 0, .high = 10};
 constexpr KeyEffect kExecution = KeyEffect::kExecution;
 
@@ -78,6 +79,7 @@ std::vector<Key> make_keys() {
       make_key(SIMCLR_KEY(loss.temperature), {.range = kTemperature}),
       make_key(SIMCLR_KEY(loss.margin), {.range = {.low = 0, .high = 2, .high_open = true}}),
       make_key(SIMCLR_KEY(loss.decoupled)),
+      make_key(SIMCLR_KEY(loss.products)),
       make_key(SIMCLR_KEY(loss.lambda), {.range = kNotNegative}),
       make_key(SIMCLR_KEY(loss.scale), {.range = kPositive}),
 
@@ -103,10 +105,15 @@ std::vector<Key> make_keys() {
       make_key(SIMCLR_KEY(train.check_every), {.range = kSteps, .unit = "steps", .effect = kExecution}),
       make_key(SIMCLR_KEY(train.timeout_s),
                {.range = {.low = 0, .high = 1e6, .low_open = true}, .unit = "seconds", .effect = kExecution}),
+      make_key(SIMCLR_KEY(train.max_minutes), {.range = kMinutes, .unit = "minutes", .effect = kExecution}),
 
       make_key(SIMCLR_KEY(checkpoint.every_epochs), {.range = kEpochs, .unit = "epochs", .effect = kExecution}),
       make_key(SIMCLR_KEY(checkpoint.every_steps), {.range = kSteps, .unit = "steps", .effect = kExecution}),
+      make_key(SIMCLR_KEY(checkpoint.every_minutes), {.range = kMinutes, .unit = "minutes", .effect = kExecution}),
       make_key(SIMCLR_KEY(checkpoint.keep), {.range = {.low = 1, .high = 1e6}, .unit = "files", .effect = kExecution}),
+      make_key(SIMCLR_KEY(checkpoint.keep_best), {.effect = kExecution}),
+
+      make_key(SIMCLR_KEY(resume.allow), {.unit = "names of keys or sections, or data", .effect = kExecution}),
 
       make_key(SIMCLR_KEY(evaluate.knn.every_epochs), {.range = kEpochs, .unit = "epochs", .effect = kExecution}),
       make_key(SIMCLR_KEY(evaluate.knn.k),

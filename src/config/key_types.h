@@ -166,6 +166,28 @@ struct KeyType<std::vector<double>> {
   static std::string print(const std::vector<double>& value, const KeyOptions&) { return print_list(value); }
 };
 
+template <>
+struct KeyType<std::vector<std::string>> {
+  static std::string expected(const KeyOptions&) { return "[] or [text, text, ...]"; }
+  static std::string assign(const ConfigValue& value, std::vector<std::string>& to, const KeyOptions&) {
+    if (value.kind != ConfigValue::Kind::kList) return found(value);
+    std::vector<std::string> values;
+    for (size_t i = 0; i < value.items.size(); ++i) {
+      Parsed<std::string> item = parse_text(value.items[i]);
+      if (!item.problem.empty()) return fmt::format("element {}: {}", i + 1, item.problem);
+      values.push_back(std::move(item.value));
+    }
+    to = std::move(values);
+    return "";
+  }
+  static std::string check(const std::vector<std::string>&, const KeyOptions&) { return ""; }
+  static std::string print(const std::vector<std::string>& value, const KeyOptions&) {
+    std::string text = "[";
+    for (const std::string& item : value) text += (text.size() == 1 ? "" : ", ") + item;
+    return text + "]";
+  }
+};
+
 template <typename E>
 requires std::is_enum_v<E>
 struct KeyType<E> {

@@ -2,6 +2,7 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 
@@ -113,6 +114,20 @@ std::string config_hash(const Settings& settings) {
     if (key.effect == KeyEffect::kMathematics) text += fmt::format("{}: {}\n", key.path, key.print(settings));
   }
   return sha256_hex(text);
+}
+
+std::vector<std::string> keys_named_by(const std::string& entry) {
+  std::vector<std::string> by_path, by_last_word;
+  for (const Key& key : all_keys()) {
+    if (key.effect == KeyEffect::kExecution) continue;
+    if (key.path == entry || key.path.starts_with(entry + ".")) by_path.push_back(key.path);
+    if (key.path.ends_with("." + entry)) by_last_word.push_back(key.path);
+  }
+  return by_path.empty() ? by_last_word : by_path;
+}
+
+bool allows_other_pictures(const ResumeSettings& resume) {
+  return std::find(resume.allow.begin(), resume.allow.end(), "data") != resume.allow.end();
 }
 
 std::vector<SettingDifference> compare_for_resume(const Settings& saved, const Settings& now) {

@@ -125,6 +125,7 @@ struct LossSettings {
   double temperature = 0.5;
   double margin = 0.0;
   bool decoupled = false;
+  DataType products = DataType::kFloat32;  // of streaming on a GPU
   double lambda = 0.005;  // barlow_twins: weight of the off-diagonal part
   double scale = 1.0;     // barlow_twins: of the whole loss
 
@@ -162,6 +163,7 @@ struct TrainSettings {
   Reduction reduction = Reduction::kOrdered;
   int64_t check_every = 100;  // steps between comparisons of the ranks' weights; 0 = only at start
   double timeout_s = 600;
+  double max_minutes = 0;  // > 0: after so long stop as if asked to (checkpoint, exit code 75)
 
   bool operator==(const TrainSettings&) const = default;
 };
@@ -169,9 +171,19 @@ struct TrainSettings {
 struct CheckpointSettings {
   int64_t every_epochs = 1;
   int64_t every_steps = 0;
+  double every_minutes = 0;
   int keep = 3;
+  bool keep_best = false;  // best.safetensors in the run folder: the state with the highest k-NN accuracy
 
   bool operator==(const CheckpointSettings&) const = default;
+};
+
+struct ResumeSettings {
+  // What a resume may find changed: keys (`train.epochs`, `epochs`) and sections (`schedule`) of the mathematics of a
+  // run, or `data` for other training pictures.
+  std::vector<std::string> allow = {};
+
+  bool operator==(const ResumeSettings&) const = default;
 };
 
 struct KnnSettings {
@@ -204,6 +216,7 @@ struct Settings {
   ScheduleSettings schedule;
   TrainSettings train;
   CheckpointSettings checkpoint;
+  ResumeSettings resume;
   EvaluateSettings evaluate;
   LogSettings log;
 

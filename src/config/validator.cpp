@@ -11,6 +11,7 @@
 #include "kernels/common/error.h"
 #include "src/config/enum_names.h"
 #include "src/config/key_table.h"
+#include "src/config/resolved.h"
 
 namespace simclr {
 
@@ -123,6 +124,16 @@ void check_loss(const Settings& s, Rules& rules) {
     rules.refuse("loss.margin", fmt::format("found {}, which has no gradient with {}; write 0", s.loss.margin,
                                             rules.other("loss.decoupled", s)));
   }
+  if (rules.can_judge({"loss.products", "run.device", "loss.algorithm"}) && s.loss.products != DataType::kFloat32) {
+    if (s.run.device == DeviceChoice::kCpu) {
+      rules.refuse("loss.products", fmt::format("found {} with run.device: cpu; CPUs compute in fp32 only; write fp32",
+                                                enum_name(s.loss.products)));
+    } else if (s.loss.algorithm != LossAlgorithm::kStreaming) {
+      rules.refuse("loss.products",
+                   fmt::format("found {}, which is for streaming only; here is {}; write fp32, or algorithm: streaming",
+                               enum_name(s.loss.products), rules.other("loss.algorithm", s)));
+    }
+  }
   // What is off by default and was switched on for the other objective. Numbers that always have a value, such as the
   // temperature, are left out of account as the betas of adamw are.
   const auto refuse_for_other_type = [&](LossType type, std::string_view key, bool is_on, std::string_view off) {
@@ -170,6 +181,31 @@ void check_train(const Settings& s, Rules& rules) {
   }
 }
 
+void check_checkpoint(const Settings& s, Rules& rules) {
+  if (rules.can_judge({"checkpoint.keep_best", "evaluate.knn.every_epochs"}) && s.checkpoint.keep_best &&
+      s.evaluate.knn.every_epochs == 0) {
+    rules.refuse("checkpoint.keep_best", fmt::format("found true, but {} never says which is the best",
+                                                     rules.other("evaluate.knn.every_epochs", s)));
+  }
+}
+
+void check_resume(const Settings& s, Rules& rules) {
+  if (!rules.can_judge({"resume.allow"})) return;
+  for (const std::string& entry : s.resume.allow) {
+    const std::vector<std::string> keys = keys_named_by(entry);
+    const bool several = keys.size() > 1 && !is_section(entry);
+    if (!keys.empty() && !several) continue;
+    rules.refuse("resume.allow",
+                 several ? fmt::format("found {}, which may be {}; write the one that is meant", shown(entry),
+                                       fmt::join(keys, " or "))
+                 : find_key(entry) != nullptr
+                     ? fmt::format("found {}, which a resume may find changed in any case; remove it", entry)
+                     : fmt::format("found {}, which is no key and no section; the nearest is {}", shown(entry),
+                                   nearest_key(entry)));
+    return;
+  }
+}
+
 }  // namespace
 
 void find_faults(const Settings& settings, const KeyOrigins& origins, std::set<std::string, std::less<>> faulty,
@@ -187,6 +223,8 @@ void find_faults(const Settings& settings, const KeyOrigins& origins, std::set<s
   check_loss(settings, rules);
   check_optimizer(settings, rules);
   check_train(settings, rules);
+  check_checkpoint(settings, rules);
+  check_resume(settings, rules);
 }
 
 void validate(const Settings& settings, const KeyOrigins& origins) {

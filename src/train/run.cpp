@@ -26,6 +26,9 @@
 namespace simclr {
 namespace {
 
+// A killed run's last rank may hold its folder for a moment when the next one starts.
+constexpr double kLockPatienceS = 5;
+
 // Until the settings are known: a rank that hangs while it starts is named, too. Shared memory only, since there is no
 // run folder yet: ranks on several hosts are watched from open_run_folder() on, and have StartDeadline until then.
 void watch_the_start(const Topology& topology, RunHandles& run) {
@@ -73,7 +76,13 @@ std::filesystem::path open_run_folder(const CommandLine& line, const Settings& s
   const std::filesystem::path folder = run_folder(line, settings);
   const bool first = topology.rank == 0;
   agree_on(*run.bootstrap, [&] {
-    if (first) make_directories(folder);
+    if (!first) return;
+    make_directories(folder);
+    run.folder_lock = std::make_unique<FolderLock>(folder, kLockPatienceS, [&] { run.heartbeat.beat(); });
+    if (!run.folder_lock->warning().empty()) log_warning("{}", run.folder_lock->warning());
+    for (const char* name : {"status.json", "config.yaml", "best.safetensors"})
+      for (const auto& left : remove_temporaries_of(folder / name))
+        log_warning("removed {}, left by an ended process", left);
   });
   agree_on(*run.bootstrap, [&] { open_log_file(folder); });
   run.status = {.ranks = topology.size, .rank = topology.rank, .host = topology.host()};
@@ -92,6 +101,12 @@ DeviceDecision choose_device(const Settings& settings, const Topology& topology,
         ExitCode::kUsage,
         fmt::format("run.precision: {}, but this run computes on the CPU, which has fp32 only; write fp32",
                     enum_name(settings.run.precision)));
+  }
+  if (!decision.cuda && settings.loss.products != DataType::kFloat32) {
+    throw AgreedError(
+        ExitCode::kUsage,
+        fmt::format("loss.products: {}, but this run computes on the CPU, which has fp32 only; write fp32",
+                    enum_name(settings.loss.products)));
   }
   return decision;
 }
@@ -251,7 +266,8 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
                        },
                    .geometry = parts.geometry,
                    .first_step = first_step,
-                   .total_steps = parts.total_steps()});
+                   .total_steps = parts.total_steps(),
+                   .started_s = run.started_s});
   const TrainOutcome outcome = trainer.run();
   run.heartbeat.beat(outcome.step, Phase::kEnding);
   if (first) log_info("weights sha256: {}", state.weights_hash());

@@ -4,6 +4,8 @@
 
 #include <memory>
 
+#include "src/base/folder_lock.h"
+#include "src/base/progress_line.h"
 #include "src/comm/nccl_collectives.h"
 #include "src/comm/staged_collectives.h"
 #include "src/comm/way_out.h"
@@ -15,6 +17,7 @@ namespace simclr {
 // What of the run exists, for the catch in main: filled in as the run gets on, valid until `clear`.
 struct RunHandles {
   MpiSession* session = nullptr;
+  double started_s = monotonic_seconds();
   Heartbeat heartbeat;
   std::unique_ptr<Collectives> bootstrap;         // MPI or one process; the only one until the device is chosen
   std::unique_ptr<Context> context;               // of the device
@@ -29,6 +32,7 @@ struct RunHandles {
   WayOut way();
 
   std::filesystem::path run_folder;
+  std::unique_ptr<FolderLock> folder_lock;  // rank 0's
   RunStatus status;
 };
 

@@ -1,8 +1,10 @@
 #include "src/train/state_io.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <limits>
+#include <set>
 #include <span>
 
 #include "kernels/fingerprint/fingerprint.h"
@@ -24,25 +26,42 @@ std::string data_of(const CheckpointHeader& header) {
   return found == header.environment.end() ? "unknown" : found->second;
 }
 
+constexpr std::chrono::milliseconds kWait(100);  // between two beats while a checkpoint is being written
+constexpr const char* kBestKey = "knn_top1";     // in the environment of best.safetensors
+
+std::set<std::string> as_set(const std::vector<std::string>& keys) {
+  return {keys.begin(), keys.end()};
+}
+
 void require_same_run(const std::filesystem::path& file, const CheckpointHeader& saved, const CheckpointHeader& mine,
                       const Settings& settings) {
   if (data_of(saved) != data_of(mine)) {
-    fail(ExitCode::kData,
-         "{} was written by a run on other training pictures (sha256 {}, now {}); restore them, or start anew in "
-         "another "
-         "folder with --output DIR",
-         file.string(), data_of(saved), data_of(mine));
+    if (!allows_other_pictures(settings.resume)) {
+      fail(ExitCode::kData,
+           "{} was written by a run on other training pictures (sha256 {}, now {}); restore them, allow it with --set "
+           "resume.allow=[data], or start anew in another folder with --output DIR",
+           file.string(), data_of(saved), data_of(mine));
+    }
+    log_warning("{}: other training pictures (sha256 {} -> {}), as resume.allow says", file.string(), data_of(saved),
+                data_of(mine));
   }
   const auto before = settings_from_string(saved.config_yaml, file.string());
-  const auto differences = compare_for_resume(before, settings);
-  if (differences.empty()) return;
-  std::string list;
-  for (const auto& d : differences)
+  std::set<std::string> allowed;
+  for (const std::string& entry : settings.resume.allow) allowed.merge(as_set(keys_named_by(entry)));
+  std::string refused, accepted, keys;
+  for (const auto& d : compare_for_resume(before, settings)) {
+    const bool good = allowed.contains(d.key);
+    std::string& list = good ? accepted : refused;
     list += fmt::format("{}{}: {} -> {}", list.empty() ? "" : ", ", d.key, d.saved, d.now);
-  fail(ExitCode::kUsage,
-       "{} was written by a run with other settings ({}); restore them, or start anew in another folder with --output "
-       "DIR",
-       file.string(), list);
+    if (!good) keys += (keys.empty() ? "" : ",") + d.key;
+  }
+  if (!refused.empty()) {
+    fail(ExitCode::kUsage,
+         "{} was written by a run with other settings ({}); restore them, allow it with --set resume.allow=[{}], or "
+         "start anew in another folder with --output DIR",
+         file.string(), refused, keys);
+  }
+  if (!accepted.empty()) log_warning("{}: {}, as resume.allow says", file.string(), accepted);
 }
 
 // Bits are promised for one build on one kind of processor: a resume elsewhere is allowed, but not in silence.
@@ -72,15 +91,20 @@ StateIo::StateIo(CheckpointStore store, CheckpointHeader header, Model& model, c
   for (const auto& b : model.store().buffers()) tensors_.push_back({b.name, TensorType::kFloat32, b.shape, b.value});
   for (const auto& t : optimizer.state()) tensors_.push_back({t.name, TensorType::kFloat32, t.shape, t.data});
   host_tensors_ = tensors_;
-  if (context_.device().is_cpu()) return;
+  if (!context_.device().is_cpu()) host_tensors_ = make_host_copy(host_memory_);
+}
+
+std::vector<NamedTensor> StateIo::make_host_copy(Buffer& memory) const {
   int64_t bytes = 0;
   for (const auto& t : tensors_) bytes += t.bytes();
-  host_memory_ = Buffer(static_cast<size_t>(bytes));
-  std::byte* next = host_memory_.data();
-  for (auto& t : host_tensors_) {
+  memory = Buffer(static_cast<size_t>(bytes));
+  std::vector<NamedTensor> copy = tensors_;
+  std::byte* next = memory.data();
+  for (auto& t : copy) {
     t.data = next;
     next += t.bytes();
   }
+  return copy;
 }
 
 const std::vector<NamedTensor>& StateIo::download() {
@@ -128,23 +152,66 @@ bool StateIo::is_finite() {
   return found == 0;
 }
 
-void StateIo::save(int64_t step, int64_t epoch) {
+void StateIo::begin_save(int64_t step, int64_t epoch) {
   if (collectives_.rank() != 0) return;
+  finish_save();
+  if (saved_tensors_.empty()) saved_tensors_ = make_host_copy(saved_memory_);
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    context_.device().download(saved_tensors_[i].data, tensors_[i].data, static_cast<size_t>(tensors_[i].bytes()));
+    beat_();
+  }
   header_.step = step;
   header_.epoch = epoch;
-  last_checkpoint_ = "checkpoints/" + store_.save({header_, download()}).filename().string();
+  saving_ = std::async(
+      std::launch::async,
+      [store = store_.without_beat(), state = TrainingState{header_, saved_tensors_}] { return store.save(state); });
+}
+
+void StateIo::look_at_save() {
+  if (!saving_.valid() || saving_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+  last_checkpoint_ = "checkpoints/" + saving_.get().filename().string();
   log_info("checkpoint {}", last_checkpoint_);
+  flush_log();
+}
+
+void StateIo::finish_save() {
+  while (saving_.valid() && saving_.wait_for(kWait) != std::future_status::ready) beat_();
+  look_at_save();
+}
+
+void StateIo::keep_if_best(int64_t step, int64_t epoch, double accuracy) {
+  if (collectives_.rank() != 0 || accuracy <= best_accuracy_) return;
+  CheckpointHeader header = header_;
+  header.step = step;
+  header.epoch = epoch;
+  header.environment[kBestKey] = fmt::format("{}", accuracy);
+  store_.save_best({std::move(header), download()});
+  best_accuracy_ = accuracy;
+  log_info("step {} has the best k-NN accuracy so far: {}", step, store_.best_path().filename().string());
+}
+
+void StateIo::look_for_best(int64_t step) {
+  std::vector<std::string> warnings;
+  const auto header = store_.find_best(step, warnings);
+  for (const auto& warning : warnings) log_warning("{}", warning);
+  if (!header) return;
+  const auto accuracy = header->environment.find(kBestKey);
+  if (accuracy != header->environment.end()) best_accuracy_ = std::strtod(accuracy->second.c_str(), nullptr);
 }
 
 int64_t StateIo::load_on_root(const std::string& resume, const Settings& settings) {
   for (const auto& name : store_.prepare()) log_warning("removed {}, left by an ended process", name);
   const ResumePoint point = store_.resolve(resume);
   for (const auto& warning : point.warnings) log_warning("{}", warning);
-  if (!point.path) return 0;
+  if (!point.path) {
+    look_for_best(0);
+    return 0;
+  }
   require_same_run(*point.path, point.header, header_, settings);
   load_checkpoint(*point.path, host_tensors_, LoadWhat::kEverything, beat_);
   for (const auto& path : store_.set_aside_after(point.header.step))
     log_warning("set aside as {}: it lies after the step that this run goes on from", path.string());
+  look_for_best(point.header.step);
   warn_of_other_surroundings(*point.path, point.header, header_);
   const bool own = point.path->parent_path().filename() == "checkpoints" && resume == "auto";
   last_checkpoint_ = own ? "checkpoints/" + point.path->filename().string() : point.path->string();

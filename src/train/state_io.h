@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,15 @@ class StateIo {
   // A fingerprint of everything, to compare ranks: the place on the device where it will stand. Waits for nobody.
   const uint64_t* queue_state_hash();
 
-  // Rank 0 writes, durably; the others return at once. `checkpoint` of status.json: the last one, empty before.
-  void save(int64_t step, int64_t epoch);
+  // Rank 0 copies the state and returns; a thread of its own writes the copy, durably. The other ranks return at once.
+  // Waits for the save before, if that is still being written, and throws its error.
+  void begin_save(int64_t step, int64_t epoch);
+  // Rank 0: looks whether the save has ended, or waits for that. Throws the writer's Error(kOutput).
+  void look_at_save();
+  void finish_save();
+  // Rank 0 alone: the same as best.safetensors, when no earlier state of this run had such an accuracy.
+  void keep_if_best(int64_t step, int64_t epoch, double accuracy);
+  // `checkpoint` of status.json: the last one whose save was seen to end; empty before.
   const std::string& last_checkpoint() const { return last_checkpoint_; }
 
   // All ranks: finds where to resume (rank 0), compares its configuration with this run's, loads and broadcasts.
@@ -36,9 +44,12 @@ class StateIo {
   int64_t resume(const std::string& resume, const Settings& settings);
 
  private:
+  void look_for_best(int64_t step);
   int64_t load_on_root(const std::string& resume, const Settings& settings);
   const std::vector<NamedTensor>& download();  // the tensors in the memory of the host, as they are now
-  void upload();                               // the host's copy to the device
+  // A set of tensors of the same names and shapes in memory of the host.
+  std::vector<NamedTensor> make_host_copy(Buffer& memory) const;
+  void upload();  // the host's copy to the device
 
   CheckpointStore store_;
   CheckpointHeader header_;
@@ -50,6 +61,10 @@ class StateIo {
   Buffer host_memory_;                     // theirs, when the device has its own
   Buffer state_hash_, non_finite_;         // one uint64_t; one int
   std::string last_checkpoint_;
+  Buffer saved_memory_;                        // what is being written
+  std::vector<NamedTensor> saved_tensors_;     // in it; none before the first save
+  std::future<std::filesystem::path> saving_;  // after all that its thread reads
+  double best_accuracy_ = -1;                  // of best.safetensors; -1: there is none
 };
 
 }  // namespace simclr

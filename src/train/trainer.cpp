@@ -24,7 +24,8 @@ Trainer::Trainer(const TrainerParts& parts)
       non_finite_(parts.site.context.allocate_elements<int>(1)),
       log_lag_(parts.site.context.device().is_cpu() ? 0 : ControlChannel::kDelay),
       lines_logged_(parts.first_step),
-      steps_done_(parts.first_step) {
+      steps_done_(parts.first_step),
+      last_save_s_(monotonic_seconds()) {
   const int64_t columns = p_.settings.model.projector.output, stride = padded_cols(columns);
   Context& context = p_.site.context;
   grad_z_memory_ = context.allocate_storage(p_.geometry.local_rows() * stride);
@@ -41,6 +42,10 @@ TrainOutcome Trainer::run() {
     outcome = after_step();
   }
   log_until(steps_done_);
+  keep_error([&] {
+    p_.state.finish_save();
+    p_.progress(steps_done_, p_.state.last_checkpoint());
+  });
   for (const Decision& decision : control_.drain()) act_on(decision);  // a stop request comes too late to matter
   agree(p_.site.host, error_);                                         // one that came after the last control word
   return outcome.value_or(TrainOutcome{.stopped = false, .reason = "", .step = steps_done_});
@@ -137,7 +142,19 @@ void Trainer::post_control_word() {
     word.hash_due = 1;
     on_device.weights_hash = p_.state.queue_state_hash();
   }
+  look_at_the_clock(word);
   control_.post(word, on_device);
+}
+
+// Clocks differ: one rank's decides for all.
+void Trainer::look_at_the_clock(ControlWord& word) {
+  if (p_.site.collectives.rank() != 0) return;
+  const double now_s = monotonic_seconds();
+  const double most_s = 60 * p_.settings.train.max_minutes, save_s = 60 * p_.settings.checkpoint.every_minutes;
+  word.time_is_up = most_s > 0 && now_s - p_.started_s >= most_s ? 1 : 0;
+  if (save_s <= 0 || save_asked_ || now_s - last_save_s_ < save_s) return;
+  word.save_due = 1;
+  save_asked_ = true;
 }
 
 std::optional<TrainOutcome> Trainer::act_on(const Decision& d) {
@@ -157,6 +174,10 @@ std::optional<TrainOutcome> Trainer::act_on(const Decision& d) {
     return TrainOutcome{.stopped = true,
                         .reason = fmt::format("signal {} to rank {}", d.stop_signal, d.stop_rank),
                         .step = steps_done_};
+  if (d.time_is_up)
+    return TrainOutcome{.stopped = true,
+                        .reason = fmt::format("train.max_minutes: {} minutes are over", p_.settings.train.max_minutes),
+                        .step = steps_done_};
   return std::nullopt;
 }
 
@@ -175,9 +196,13 @@ std::optional<TrainOutcome> Trainer::after_step() {
 
   if (due(p_.settings.evaluate.knn.every_epochs)) evaluate();
   const int64_t every_steps = p_.settings.checkpoint.every_steps;
-  if (outcome || due(p_.settings.checkpoint.every_epochs) || (every_steps > 0 && steps_done_ % every_steps == 0))
+  if (outcome || due(p_.settings.checkpoint.every_epochs) || (every_steps > 0 && steps_done_ % every_steps == 0) ||
+      (decision && decision->save_due))
     save();
-  keep_error([&] { p_.progress(steps_done_, p_.state.last_checkpoint()); });
+  keep_error([&] {
+    p_.state.look_at_save();
+    p_.progress(steps_done_, p_.state.last_checkpoint());
+  });
   throughput_.leave_out_until(monotonic_seconds());
   return outcome;
 }
@@ -200,6 +225,8 @@ void Trainer::evaluate() {
   log_info("step {}: k-NN on {} test pictures: {}", steps_done_, result.queries, p_.knn->describe(result));
   const int64_t epoch = steps_done_ / p_.plan.steps_per_epoch();
   append_metrics(format_metrics(steps_done_, epoch, {{"knn_top1", result.top1()}, {"knn_top5", result.top5()}}));
+  if (p_.settings.checkpoint.keep_best && steps_done_ > 0)
+    keep_error([&] { p_.state.keep_if_best(steps_done_, epoch, result.top1()); });
 }
 
 void Trainer::save() {
@@ -217,9 +244,10 @@ void Trainer::save() {
   if (error_) return;  // lines of metrics.jsonl are lost: a resume shall make them anew
   keep_error([&] {
     if (p_.metrics) p_.metrics->sync();
-    p_.state.save(steps_done_, steps_done_ / p_.plan.steps_per_epoch());
-    if (p_.site.collectives.rank() == 0) flush_log();
+    p_.state.begin_save(steps_done_, steps_done_ / p_.plan.steps_per_epoch());
   });
+  last_save_s_ = monotonic_seconds();
+  save_asked_ = false;
 }
 
 }  // namespace simclr

@@ -41,6 +41,7 @@ struct TrainerParts {
   std::function<void(int64_t step, const std::string& checkpoint)> progress;  // after every step: the newest checkpoint
   ShardGeometry geometry;
   int64_t first_step = 0, total_steps = 0;
+  double started_s = 0;  // of the run, by monotonic_seconds(): train.max_minutes counts from here
 };
 
 struct TrainOutcome {
@@ -76,6 +77,7 @@ class Trainer {
   void append_metrics(const std::string& line);
   void keep_error(const std::function<void()>& work);  // of this rank alone, no part of the computation
   void post_control_word();
+  void look_at_the_clock(ControlWord& word);
   std::optional<TrainOutcome> act_on(const Decision& decision);
   void evaluate();
   void save();
@@ -95,6 +97,8 @@ class Trainer {
   std::array<PendingLine, ControlChannel::kDelay + 1> lines_;  // by step mod 3
   int64_t lines_logged_;                                       // steps
   int64_t steps_done_ = 0;
+  double last_save_s_;          // by the clock of this rank; rank 0's counts
+  bool save_asked_ = false;     // the control word has asked for the next checkpoint
   std::optional<Error> error_;  // the first that keep_error caught
 };
 

@@ -67,6 +67,18 @@ TEST(DurableFile, NamesPathAndReason) {
   EXPECT_EQ(entries(folder.path()), 1) << "only the pipe";
 }
 
+TEST(DurableFile, WhatAKilledProcessLeftIsRemovedAndNothingElse) {
+  TemporaryFolder folder;
+  const auto path = folder.path() / "a.txt";
+  for (const char* name : {"a.txt", "a.txt.tmp-1", "a.txt.tmp-4711", "a.txt.tmp-", "a.txt.tmp-12x", "b.txt.tmp-1"})
+    write_file_durably(folder.path() / name, "x");
+  EXPECT_THAT(remove_temporaries_of(path), ::testing::UnorderedElementsAre("a.txt.tmp-1", "a.txt.tmp-4711"));
+  EXPECT_EQ(entries(folder.path()), 4);
+  EXPECT_THAT(remove_temporaries_of(path), ::testing::IsEmpty());
+  expect_error([&] { remove_temporaries_of(folder.path() / "none" / "a.txt"); }, ExitCode::kOutput,
+               HasSubstr("cannot list"));
+}
+
 TEST(ReadFile, RefusesWhatIsMissingTooLargeOrAFolder) {
   TemporaryFolder folder;
   const auto path = folder.path() / "a.txt";

@@ -155,6 +155,33 @@ TEST_F(CheckpointStoreTest, SetsAsideWhatComesAfterTheResumedStep) {
   EXPECT_TRUE(point.warnings.empty());
 }
 
+TEST_F(CheckpointStoreTest, TheBestStandsBesideTheFolderAndIsNeverResumedFrom) {
+  const auto save_best = [&](int64_t step) {
+    store().save_best({{.step = step, .epoch = 0, .config_yaml = "", .config_hash = "", .environment = {{"a", "b"}}},
+                       {{"w", TensorType::kFloat32, {}, &value_}}});
+  };
+  std::vector<std::string> warnings;
+  EXPECT_FALSE(store().find_best(9, warnings));
+  save(5);
+  save_best(8);
+  EXPECT_EQ(store().resolve("auto").header.step, 5);
+  const auto best = store().find_best(8, warnings);
+  ASSERT_TRUE(best);
+  EXPECT_EQ(best->step, 8);
+  EXPECT_EQ(best->environment.at("a"), "b");
+  EXPECT_TRUE(warnings.empty());
+
+  EXPECT_FALSE(store().find_best(7, warnings)) << "of a branch that is left";
+  EXPECT_FALSE(fs::exists(store().best_path()));
+  EXPECT_TRUE(fs::exists(run_.path() / "best.safetensors.set_aside"));
+  write_file(store().best_path(), "x");
+  EXPECT_FALSE(store().find_best(9, warnings));
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_THAT(warnings[0],
+              HasSubstr("best.safetensors is of step 8, after the one that this run goes on from; set aside"));
+  EXPECT_THAT(warnings[1], HasSubstr("best.safetensors"));
+}
+
 // Writing takes two passes (checksum, file), each in pieces of a mebibyte; reading takes one.
 TEST_F(CheckpointStoreTest, BeatsWhileItWritesReadsAndVerifies) {
   int beats = 0;

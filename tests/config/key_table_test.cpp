@@ -64,6 +64,7 @@ TEST(KeyTable, HasAKeyForEveryMemberOfTheStructs) {
   EXPECT_EQ(child_count("schedule"), member_count<ScheduleSettings>());
   EXPECT_EQ(child_count("train"), member_count<TrainSettings>());
   EXPECT_EQ(child_count("checkpoint"), member_count<CheckpointSettings>());
+  EXPECT_EQ(child_count("resume"), member_count<ResumeSettings>());
   EXPECT_EQ(child_count("evaluate"), member_count<EvaluateSettings>());
   EXPECT_EQ(child_count("evaluate.knn"), member_count<KnnSettings>());
   EXPECT_EQ(child_count("log"), member_count<LogSettings>());

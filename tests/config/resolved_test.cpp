@@ -132,8 +132,10 @@ class RandomSettings {
                    .decay_1d = flag()};
     s.optimizer.nesterov = s.optimizer.type == OptimizerType::kSgd && flag();
     s.schedule = {real(0, 100), pick(ScheduleType::kCosine, ScheduleType::kConstant)};
-    s.checkpoint = {whole(0, 1000000), whole(0, 1000000000), whole(1, 1000000)};
-    s.evaluate.knn = {whole(0, 1000000), whole(1, 100000), real(0.005, 100)};
+    s.checkpoint = {whole(0, 1000000), whole(0, 1000000000), real(0, 1e6), whole(1, 1000000), flag()};
+    s.train.max_minutes = real(0, 1e6);
+    if (whole(0, 1) == 1) s.resume.allow = {"epochs", "views.jitter"};
+    s.evaluate.knn = {whole(s.checkpoint.keep_best ? 1 : 0, 1000000), whole(1, 100000), real(0.005, 100)};
     s.log.every_steps = whole(1, 1000000000);
     return s;
   }
@@ -172,7 +174,7 @@ TEST(Resolved, PrintedConfigurationLoadsAgainAndIsEqual) {
     }
   }
   // What has only one accepted value in this build cannot be drawn.
-  EXPECT_EQ(changed.size() + 1, all_keys().size()) << "run.precision";
+  EXPECT_EQ(changed.size() + 2, all_keys().size()) << "run.precision, loss.products";
   EXPECT_EQ(settings_from_string(print_config(Settings()), "printed"), Settings());
 }
 
@@ -187,9 +189,13 @@ const std::set<std::string> kExecutionKeys = {
     "train.stop_at_step",
     "train.check_every",
     "train.timeout_s",
+    "train.max_minutes",
     "checkpoint.every_epochs",
     "checkpoint.every_steps",
+    "checkpoint.every_minutes",
     "checkpoint.keep",
+    "checkpoint.keep_best",
+    "resume.allow",
     "evaluate.knn.every_epochs",
     "evaluate.knn.k",
     "evaluate.knn.temperature",
@@ -243,6 +249,20 @@ TEST(Resolved, DifferencesComeInTheOrderOfTheStructs) {
   EXPECT_EQ(differences[0].now, "9");
   EXPECT_EQ(differences[1].key, "train.shards");
   EXPECT_EQ(differences[1].saved, "8");
+}
+
+TEST(Resolved, AnEntryOfResumeAllowNamesKeysByPathSectionOrLastWord) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(keys_named_by("train.epochs"), Names{"train.epochs"});
+  EXPECT_EQ(keys_named_by("epochs"), Names{"train.epochs"});
+  EXPECT_EQ(keys_named_by("schedule"), (Names{"schedule.warmup_epochs", "schedule.type"}));
+  EXPECT_EQ(keys_named_by("jitter"), Names{});
+  EXPECT_EQ(keys_named_by("views.jitter").size(), 5u);
+  EXPECT_EQ(keys_named_by("type").size(), 3u);
+  EXPECT_EQ(keys_named_by("checkpoint"), Names{}) << "no part of the mathematics";
+  EXPECT_EQ(keys_named_by(""), Names{});
+  EXPECT_TRUE(allows_other_pictures({.allow = {"epochs", "data"}}));
+  EXPECT_FALSE(allows_other_pictures({.allow = {"data.format"}}));
 }
 
 TEST(Resolved, HashIsSha256InHex) {

@@ -62,8 +62,10 @@ TEST(Validator, BordersOfEveryRange) {
       {"train.stop_at_step", {"0", "1000000000"}, {"-1", "1000000001"}},
       {"train.check_every", {"0", "1000000000"}, {"-1", "1000000001"}},
       {"train.timeout_s", {"0.5", "1000000"}, {"0", "1000001"}},
+      {"train.max_minutes", {"0", "0.5", "1000000"}, {"-1", "1000001"}},
       {"checkpoint.every_epochs", {"0", "1000000"}, {"-1", "1000001"}},
       {"checkpoint.every_steps", {"0", "1000000000"}, {"-1", "1000000001"}},
+      {"checkpoint.every_minutes", {"0", "0.5", "1000000"}, {"-1", "1000001"}},
       {"checkpoint.keep", {"1", "1000000"}, {"0", "1000001"}},
       {"evaluate.knn.every_epochs", {"0", "1000000"}, {"-1", "1000001"}},
       {"evaluate.knn.k", {"1", "4096"}, {"0", "1000001"}},
@@ -136,6 +138,22 @@ TEST(Validator, ContradictionsNameBothKeysAndTheirPlaces) {
        "32, or stem: cifar"},
       {"loss:\n  decoupled: true\n  margin: 0.1\n",
        "c.yaml:3: loss.margin: found 0.1, which has no gradient with loss.decoupled (true, c.yaml:2); write 0"},
+      {"loss:\n  products: bf16\n",
+       "c.yaml:2: loss.products: found bf16, which is for streaming only; here is loss.algorithm (auto, the default); "
+       "write fp32, or algorithm: streaming"},
+      {"loss:\n  algorithm: streaming\n  products: bf16\nrun: {device: cpu}\n",
+       "c.yaml:3: loss.products: found bf16 with run.device: cpu; CPUs compute in fp32 only; write fp32"},
+      {"checkpoint:\n  keep_best: true\nevaluate:\n  knn: {every_epochs: 0}\n",
+       "c.yaml:2: checkpoint.keep_best: found true, but evaluate.knn.every_epochs (0, c.yaml:4) never says which is "
+       "the "
+       "best"},
+      {"resume:\n  allow: [epochs, type]\n",
+       "c.yaml:2: resume.allow: found type, which may be loss.type or optimizer.type or schedule.type; write the one "
+       "that is meant"},
+      {"resume:\n  allow: [epoch]\n",
+       "c.yaml:2: resume.allow: found epoch, which is no key and no section; the nearest is train.epochs"},
+      {"resume:\n  allow: [checkpoint.keep]\n",
+       "c.yaml:2: resume.allow: found checkpoint.keep, which a resume may find changed in any case; remove it"},
       {"loss:\n  decoupled: true\n  type: barlow_twins\n",
        "c.yaml:2: loss.decoupled: found true, which is for infonce only; here is loss.type (barlow_twins, c.yaml:3); "
        "write false"},

@@ -1,8 +1,9 @@
 """Wrong input: one line a fault that says what, where and what to do; the documented exit code; nothing left behind."""
 
+import signal
 import subprocess
 
-from program import CIFAR, CIFAR_RECORD, PROGRAM, SMALL, Folder, check, run, write_cifar
+from program import CIFAR, CIFAR_RECORD, PROGRAM, SMALL, Folder, check, finish, pids_of, run, start, wait_for, write_cifar
 
 def expect(code, words, result):
     errors = [line for line in result.output.splitlines() if line.startswith("error: ")]
@@ -55,6 +56,15 @@ with Folder() as folder:
     expect(6, [("run.yaml",)], run(2, SMALL, folder / "foreign", ["--resume", str(folder / "run.yaml")]))
     result = subprocess.run([PROGRAM, "info", folder / "run.yaml"], capture_output=True, text=True)
     check(result.returncode == 6 and "run.yaml" in result.stderr + result.stdout, "info of a foreign file: 6")
+
+    # A folder that another run works in; it goes on undisturbed.
+    busy = folder / "busy"
+    first = start(2, dict(SMALL, **{"run.threads": 1, "train.epochs": 2000}), busy)
+    check(wait_for(lambda: (busy / "status.json").exists()), "the first run has begun")
+    expect(6, [(f"{busy} is in use by another run (process {pids_of(busy)[0]} on ",)], run(2, SMALL, busy))
+    first.send_signal(signal.SIGUSR1)
+    stopped = finish(first, busy)
+    check(stopped.code == 75 and stopped.status["state"] == "stopped", "the first run ends as it was asked to", stopped)
 
     # The command line.
     for words, code, part in [(["--confg", "x"], 2, "--config"), ([], 2, "--config"), (["--help"], 0, "--resume"),

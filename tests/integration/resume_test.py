@@ -51,6 +51,14 @@ with Folder() as folder:
     # Other mathematics is refused with old and new value; more of what is none is allowed.
     other = run(1, dict(slow, **{"loss.temperature": 0.5}), place)
     check(other.code == 2 and "loss.temperature: 0.2 -> 0.5" in other.output, "another temperature is refused", other)
+    allowed = dict(slow, **{"loss.temperature": 0.5, "train.epochs": 61, "resume.allow": "[temperature]"})
+    other = run(1, allowed, place)
+    check(other.code == 2 and "(train.epochs: 60 -> 61)" in other.output and
+          "--set resume.allow=[train.epochs]" in other.output, "what resume.allow does not name is refused", other)
+    allowed["resume.allow"] = "[temperature, epochs]"
+    other = run(1, allowed, place)
+    check(other.code == 0 and "loss.temperature: 0.2 -> 0.5, train.epochs: 60 -> 61, as resume.allow says" in other.output
+          and other.status["step"] == 305, "what it names goes on, with a word in the log", other)
     other = run(1, dict(slow, **{"data.synthetic.train_images": 161}), place)
     check(other.code in (2, 3) and "train" in other.output, "other pictures are refused", other)
 
@@ -65,6 +73,9 @@ with Folder() as folder:
     (moved / "data_batch_4.bin").write_bytes(data)
     other = run(1, dict(CIFAR, **{"data.path": moved}), place)
     check(other.code == 3 and "other training pictures" in other.output, "one other pixel is refused", other)
+    shutil.copytree(place, folder / "other_pictures")
+    other = run(1, dict(CIFAR, **{"data.path": moved, "resume.allow": "[data]"}), folder / "other_pictures")
+    check(other.code == 0 and "other training pictures" in other.output, "unless it is allowed by name", other)
     data[5000] ^= 1
     (moved / "data_batch_4.bin").write_bytes(data)
     rest = run(1, dict(CIFAR, **{"data.path": moved}), place)

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "src/config/resolved.h"
 #include "src/train/knn_evaluation.h"
 #include "src/train/parts.h"
@@ -37,12 +39,81 @@ TEST(Beats, WhileARunIsPutTogetherSavedHashedAndEvaluated) {
     EXPECT_EQ(beats_of([&] { state.is_finite(); }), tensors);
     EXPECT_EQ(beats_of([&] { state.queue_state_hash(); }), tensors);
     EXPECT_GT(beats_of([&] { state.weights_hash(); }), tensors / 3);  // the optimizer's are left out
-    EXPECT_EQ(beats_of([&] { state.save(1, 0); }), 2 * tensors);
+    EXPECT_EQ(beats_of([&] { state.begin_save(1, 0); }), tensors);
+    state.finish_save();
     EXPECT_GE(beats_of([&] { state.resume("auto", settings); }), tensors);
 
     KnnEvaluation knn(parts, site);
     const int calls = 40 / 16 + 1 + 1;  // of 16 pictures, for 40 and 8
     EXPECT_EQ(beats_of([&] { knn.run(beat); }), calls + 1 + 1) << "calls of the network, before the vote, its block";
+  });
+}
+
+// What training does to the weights while the file is being written is not in it.
+TEST(Saving, WritesTheStateOfItsMomentAndThoseThatFollowInOrder) {
+  const TemporaryFolder folder;
+  run_ranks(1, [&](Collectives& collectives) {
+    Settings settings = small_settings();
+    settings.model.encoder.width = 32;  // 2 MB of state
+    Context context(1);
+    const Site site{context, collectives, collectives};
+    Parts parts(settings, {}, site);
+    StateIo state(CheckpointStore(folder.path() / "checkpoints", 3), {}, parts.model, *parts.optimizer, site);
+    state.resume("none", settings);
+    std::vector<std::string> expected;
+    for (int64_t step = 1; step <= 3; ++step) {
+      expected.push_back(state.weights_hash());
+      state.begin_save(step, 0);
+      for (const NamedTensor& t : state.tensors())
+        std::fill_n(static_cast<float*>(t.data), elements_of(t.shape), static_cast<float>(step));
+    }
+    EXPECT_EQ(state.last_checkpoint(), "checkpoints/step_00000002.safetensors")
+        << "the third is not seen to have ended";
+    state.finish_save();
+    EXPECT_EQ(state.last_checkpoint(), "checkpoints/step_00000003.safetensors");
+    for (int64_t step = 1; step <= 3; ++step) {
+      const SafetensorsFile file(folder.path() / fmt::format("checkpoints/step_{:08d}.safetensors", step));
+      file.verify_checksum();
+      EXPECT_EQ(weights_sha256(file), expected[static_cast<size_t>(step - 1)]);
+    }
+  });
+}
+
+TEST(KeepBest, WritesWhenTheAccuracyRisesAndGoesOnCountingAfterAResume) {
+  const TemporaryFolder folder;
+  run_ranks(1, [&](Collectives& collectives) {
+    const Settings settings = small_settings();
+    Context context(1);
+    const Site site{context, collectives, collectives};
+    Parts parts(settings, {}, site);
+    CheckpointHeader header;
+    header.config_yaml = print_config(settings);
+    const CheckpointStore store(folder.path() / "checkpoints", 3);
+    const auto make = [&] { return StateIo(store, header, parts.model, *parts.optimizer, site); };
+    const auto best_step = [&] { return read_checkpoint_header(SafetensorsFile(store.best_path())).step; };
+    {
+      StateIo state = make();
+      EXPECT_EQ(state.resume("auto", settings), 0);
+      state.keep_if_best(1, 0, 0.5);
+      state.keep_if_best(2, 0, 0.5);
+      EXPECT_EQ(best_step(), 1);
+      state.keep_if_best(3, 0, 0.75);
+      EXPECT_EQ(best_step(), 3);
+      state.begin_save(3, 0);
+      state.finish_save();
+    }
+    {
+      StateIo state = make();
+      EXPECT_EQ(state.resume("auto", settings), 3);
+      state.keep_if_best(4, 0, 0.7);
+      EXPECT_EQ(best_step(), 3);
+      state.keep_if_best(5, 0, 0.8);
+      EXPECT_EQ(best_step(), 5);
+    }
+    StateIo state = make();
+    EXPECT_EQ(state.resume("auto", settings), 3) << "the best of step 5 is of a branch that is left";
+    state.keep_if_best(4, 0, 0.6);
+    EXPECT_EQ(best_step(), 4);
   });
 }
 

@@ -5,8 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <optional>
+#include <thread>
 
 #include "src/comm/agreement.h"
 #include "src/train/parts.h"
@@ -23,6 +26,7 @@ constexpr int kRanks = 2;
 constexpr int64_t kSteps = kSmallSteps;
 
 struct End {
+  TrainOutcome outcome;          // without an AgreedError
   std::optional<ExitCode> code;  // none: no AgreedError
   std::string text;
   int64_t steps = 0;
@@ -89,7 +93,7 @@ std::vector<End> train(const std::filesystem::path& folder, const Settings& sett
                      .total_steps = kSteps});
     End& end = ends[static_cast<size_t>(rank)];
     try {
-      trainer.run();
+      end.outcome = trainer.run();
     } catch (const AgreedError& error) {
       end.code = error.code();
       end.text = error.what();
@@ -172,10 +176,15 @@ TEST(ErrorOfOneRank, ACheckpointThatCannotBeWrittenLeavesTheEarlierOnes) {
   settings.checkpoint.every_steps = 2;
   std::optional<FileSizeLimit> limit;
   const auto ends = train(folder.path(), settings, [&](int rank, int64_t step) {
-    if (rank == 0 && step == 2) limit.emplace(100000);
+    if (rank != 0 || step != 2) return;
+    for (int i = 0; i < 1000 && !std::filesystem::exists(folder.path() / "checkpoints/step_00000002.safetensors"); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    limit.emplace(100000);
   });
   limit.reset();
-  expect_all(ends, 7, "after step 4: cannot write");
+  // The thread that writes may take some steps to fail.
+  expect_all(ends, ends[0].steps, "cannot write");
+  EXPECT_GE(ends[0].steps, 6);
   EXPECT_THAT(ends[0].text, HasSubstr("step_00000004.safetensors"));
   SafetensorsFile(folder.path() / "checkpoints/step_00000002.safetensors").verify_checksum();
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path() / "checkpoints"), {}), 1);
@@ -194,6 +203,46 @@ TEST(NonFiniteGradient, BehindAFiniteLossOfOneRankNeverReachesTheWeights) {
     EXPECT_THAT(end.text, HasSubstr("step 3: the loss or a gradient is not finite"));
     EXPECT_EQ(end.weights, before[0].weights);
   }
+}
+
+std::vector<int64_t> saved_steps(const std::filesystem::path& folder) {
+  std::vector<int64_t> steps;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "checkpoints"))
+    steps.push_back(read_checkpoint_header(SafetensorsFile(entry.path())).step);
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+// The trainer's clock shows the time since the machine started: more than the limits below.
+TEST(Clock, ATimeLimitStopsAllRanksAtOneStepWithACheckpoint) {
+  const TemporaryFolder folder;
+  Settings settings = small_settings();
+  settings.train.max_minutes = 1e-6;
+  for (const End& end : train(folder.path(), settings, [](int, int64_t) {})) {
+    EXPECT_FALSE(end.code);
+    EXPECT_TRUE(end.outcome.stopped);
+    EXPECT_EQ(end.outcome.step, 3);
+    EXPECT_EQ(end.outcome.reason, "train.max_minutes: 1e-06 minutes are over");
+  }
+  EXPECT_EQ(saved_steps(folder.path()), (std::vector<int64_t>{3}));
+}
+
+TEST(Clock, ALimitThatIsNotReachedChangesNothing) {
+  const TemporaryFolder folder;
+  Settings settings = small_settings();
+  settings.train.max_minutes = 1e6;
+  settings.checkpoint.every_minutes = 1e6;
+  for (const End& end : train(folder.path(), settings, [](int, int64_t) {})) EXPECT_FALSE(end.outcome.stopped);
+  EXPECT_EQ(saved_steps(folder.path()), (std::vector<int64_t>{kSteps}));
+}
+
+TEST(Clock, AsksForACheckpointOnceEachTimeTheIntervalIsOver) {
+  const TemporaryFolder folder;
+  Settings settings = small_settings();
+  settings.checkpoint.every_minutes = 1e-9;
+  train(folder.path(), settings, [](int, int64_t) {});
+  // Asked for after steps 1, 4 and 7; the tenth is the last.
+  EXPECT_EQ(saved_steps(folder.path()), (std::vector<int64_t>{3, 6, 9, 10}));
 }
 
 }  // namespace
