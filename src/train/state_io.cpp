@@ -27,6 +27,7 @@ std::string data_of(const CheckpointHeader& header) {
 }
 
 constexpr std::chrono::milliseconds kWait(100);  // between two beats while a checkpoint is being written
+constexpr size_t kMostNamed = 3;                 // tensors, of those in which ranks differ
 constexpr const char* kBestKey = "knn_top1";     // in the environment of best.safetensors
 
 std::set<std::string> as_set(const std::vector<std::string>& keys) {
@@ -138,6 +139,34 @@ const uint64_t* StateIo::queue_state_hash() {
     beat_();
   }
   return hash;
+}
+
+std::string StateIo::describe_drift() {
+  std::vector<uint64_t> mine;  // [tensors]
+  for (const auto& t : tensors_) {
+    uint64_t* hash = state_hash_.as<uint64_t>().data();
+    context_.device().zero(hash, sizeof *hash);
+    add_fingerprint(context_.exec(), values_of(t), 0, hash);
+    context_.device().download(&mine.emplace_back(), hash, sizeof *hash);
+    beat_();
+  }
+  std::vector<uint64_t> all(mine.size() * static_cast<size_t>(collectives_.size()));  // [W, tensors]
+  collectives_.all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  std::string text;
+  size_t named = 0, more = 0;
+  for (size_t t = 0; t < mine.size(); ++t) {
+    std::string ranks;
+    int count = 0;
+    for (size_t r = 1; r < all.size() / mine.size(); ++r) {
+      if (all[r * mine.size() + t] == all[t]) continue;
+      ranks += fmt::format("{}{}", count++ == 0 ? "" : ", ", r);
+    }
+    if (count == 0) continue;
+    if (named == kMostNamed && ++more > 0) continue;
+    text +=
+        fmt::format("{}{} on {} {}", named++ == 0 ? "" : "; ", tensors_[t].name, count == 1 ? "rank" : "ranks", ranks);
+  }
+  return more == 0 ? text : fmt::format("{}; and {} more", text, more);
 }
 
 bool StateIo::is_finite() {

@@ -28,6 +28,10 @@ class StateIo {
   // A fingerprint of everything, to compare ranks: the place on the device where it will stand. Waits for nobody.
   const uint64_t* queue_state_hash();
 
+  // Collective: the tensors in which ranks differ from rank 0, "conv1.weight on rank 1; bn1.weight on ranks 1, 3; and 4
+  // more"; empty when there are none. The same text on every rank.
+  std::string describe_drift();
+
   // Rank 0 copies the state and returns; a thread of its own writes the copy, durably. The other ranks return at once.
   // Waits for the save before, if that is still being written, and throws its error.
   void begin_save(int64_t step, int64_t epoch);

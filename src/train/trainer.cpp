@@ -165,7 +165,15 @@ std::optional<TrainOutcome> Trainer::act_on(const Decision& d) {
                     "checkpoint is {}; lower optimizer.base_lr, warm up longer or raise loss.temperature",
                     d.step, checkpoint_name()));
   }
-  if (d.hashes_differ()) throw AgreedError(ExitCode::kDevice, d.describe_hashes());
+  if (d.hashes_differ()) {
+    const std::string drift = p_.state.describe_drift();
+    throw AgreedError(
+        ExitCode::kDevice,
+        fmt::format(
+            "{}; not as on rank 0: {}; a host or device that computes wrongly is likely: leave it out and resume "
+            "from {}",
+            d.describe_hashes(), drift.empty() ? "nothing any more" : drift, checkpoint_name()));
+  }
   if (d.failed()) {
     agree(p_.site.host, error_);  // throws: the words were the same on all ranks
     SIMCLR_CHECK(false, "rank {} announced an error after step {} and has none", d.error_rank, d.step);

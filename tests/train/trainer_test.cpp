@@ -51,10 +51,11 @@ class PoisonedLoss : public ContrastiveLoss {
 };
 
 // Trains on two ranks as threads. after_step is called on each rank after each step, as the trainer's progress;
-// what it throws is an error of that rank alone. poisoned: see PoisonedLoss; 0: no step. Returns how run() ended on
-// each rank.
+// what it throws is an error of that rank alone. drifting: a tensor that changes on rank 1 after step 3. poisoned: see
+// PoisonedLoss; 0: no step. Returns how run() ended on each rank.
 std::vector<End> train(const std::filesystem::path& folder, const Settings& settings,
-                       const std::function<void(int rank, int64_t step)>& after_step, int64_t poisoned = 0) {
+                       const std::function<void(int rank, int64_t step)>& after_step, int64_t poisoned = 0,
+                       const std::string& drifting = "") {
   std::vector<End> ends(kRanks);
   run_ranks(kRanks, [&](Collectives& collectives) {
     const int rank = collectives.rank();
@@ -88,7 +89,13 @@ std::vector<End> train(const std::filesystem::path& folder, const Settings& sett
                      .schedule = parts.schedule,
                      .state = state,
                      .metrics = metrics ? &*metrics : nullptr,
-                     .progress = [&](int64_t step, const std::string&) { after_step(rank, step); },
+                     .progress =
+                         [&](int64_t step, const std::string&) {
+                           after_step(rank, step);
+                           if (rank != 1 || step != 3) return;
+                           for (const NamedTensor& t : state.tensors())
+                             if (t.name == drifting) *static_cast<float*>(t.data) += 0.5F;
+                         },
                      .geometry = parts.geometry,
                      .total_steps = kSteps});
     End& end = ends[static_cast<size_t>(rank)];
@@ -203,6 +210,23 @@ TEST(NonFiniteGradient, BehindAFiniteLossOfOneRankNeverReachesTheWeights) {
     EXPECT_THAT(end.text, HasSubstr("step 3: the loss or a gradient is not finite"));
     EXPECT_EQ(end.weights, before[0].weights);
   }
+}
+
+TEST(Drift, IsNamedByTensorAndRank) {
+  const TemporaryFolder folder;
+  Settings settings = small_settings();
+  settings.train.check_every = 4;
+  settings.optimizer.base_lr = settings.optimizer.weight_decay = 0;  // so that it stays in the tensor
+  const auto nothing = [](int, int64_t) {};
+  const auto ends = train(folder.path(), settings, nothing, 0, "layer2.0.conv2.weight");
+  for (const End& end : ends) {
+    EXPECT_EQ(end.code, ExitCode::kDevice);
+    EXPECT_EQ(end.steps, 6) << "two steps after the check";
+    EXPECT_THAT(end.text, HasSubstr("the weights of the ranks differ after step 4: rank 0: "));
+    EXPECT_THAT(end.text, HasSubstr("not as on rank 0: layer2.0.conv2.weight on rank 1; a host"));
+    EXPECT_EQ(end.text, ends[0].text);
+  }
+  for (const End& end : train(folder.path() / "without", settings, nothing)) EXPECT_FALSE(end.code);
 }
 
 std::vector<int64_t> saved_steps(const std::filesystem::path& folder) {
