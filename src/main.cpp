@@ -6,6 +6,7 @@
 #include "src/base/log.h"
 #include "src/base/print.h"
 #include "src/base/version.h"
+#include "src/check_loss/check_loss.h"
 #include "src/checkpoint/info.h"
 #include "src/comm/agreement.h"
 #include "src/comm/make_collectives.h"
@@ -30,6 +31,9 @@ ExitCode run_command(const CommandLine& line, RunHandles& handles) {
       agree_on(*handles.bootstrap, [&] {
         if (first) print_out(describe_checkpoint(line.info_file, InfoConfig::kLeaveOut));
       });
+      break;
+    case Command::kLoss:
+      check_loss(line.loss, {*handles.bootstrap, handles.heartbeat, handles.watchdog});
       break;
     case Command::kHelp:
       if (first) print_out(line.help);

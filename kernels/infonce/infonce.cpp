@@ -32,7 +32,6 @@ void check_infonce_problem(const InfoNceProblem& p) {
   SIMCLR_CHECK(p.shard_images >= 1 && p.shards >= 1 && p.first_shard >= 0 && p.columns >= 1,
                "{} shards of {} images from shard {} on, {} columns", p.shards, p.shard_images, p.first_shard,
                p.columns);
-  SIMCLR_CHECK(std::has_single_bit(static_cast<uint64_t>(p.shards)), "{} shards is no power of two", p.shards);
   SIMCLR_CHECK((p.first_shard + p.shards) * p.shard_images <= p.batch, "shards {}..{} of {} images in a batch of {}",
                p.first_shard, p.first_shard + p.shards - 1, p.shard_images, p.batch);
   SIMCLR_CHECK(std::isfinite(p.temperature) && p.temperature > 0, "temperature {} is not above 0", p.temperature);
@@ -48,6 +47,7 @@ size_t infonce_saved_bytes(const InfoNceProblem& p) {
 
 InfoNceSaved infonce_saved(const InfoNceProblem& p, std::span<std::byte> memory) {
   check_infonce_problem(p);
+  SIMCLR_CHECK(std::has_single_bit(static_cast<uint64_t>(p.shards)), "{} shards is no power of two", p.shards);
   SIMCLR_CHECK(memory.size() >= infonce_saved_bytes(p), "{} bytes given, {} needed", memory.size(),
                infonce_saved_bytes(p));
   const int64_t shard_elements = aligned_shard_elements(p);

@@ -36,7 +36,7 @@ namespace simclr {
 struct InfoNceProblem {
   int64_t batch = 0;         // B >= 2, images of the global batch
   int64_t shard_images = 0;  // n >= 1, images of one shard
-  int64_t shards = 0;        // consecutive shards that this rank owns, a power of two
+  int64_t shards = 0;        // consecutive shards that this rank owns; einsum: a power of two
   int64_t first_shard = 0;   // (first_shard + shards) * n <= B
   int64_t columns = 0;       // C, width of an embedding
   double temperature = 0.5;  // tau > 0

@@ -1,5 +1,5 @@
 // The loss of infonce.h as plain loops in double over the whole batch, without a distributed part: what the fast one
-// is held to, and what `simclr_train loss --precision fp64` computes. Allocates; not for a training step.
+// is held to. Allocates; not for a training step.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 #include "kernels/common/error.h"
 #include "src/config/faults.h"
 #include "src/config/key_table.h"
+#include "src/config/loss_options.h"
 
 namespace simclr {
 
@@ -17,6 +18,10 @@ constexpr const char* kHint = "see simclr_train --help";
 struct Parser {
   CLI::App app{"Pre-trains an image encoder with SimCLR; without a subcommand it trains.", "simclr_train"};
   CLI::App* info = nullptr;
+  CLI::App* loss = nullptr;
+
+  // The one that was given, or null.
+  const CLI::App* subcommand() const { return info->parsed() ? info : loss->parsed() ? loss : nullptr; }
 };
 
 void describe(Parser& parser, CommandLine& into, bool& version) {
@@ -45,16 +50,20 @@ void describe(Parser& parser, CommandLine& into, bool& version) {
   parser.info = app.add_subcommand("info", "Print what is in a checkpoint, with the sha256 of its weights");
   parser.info->add_option("FILE", into.info_file, "The checkpoint")->type_name("")->required();
   parser.info->fallthrough();  // options of training are recognised behind it too, and refused by name
+  parser.loss = describe_loss(app, into.loss);
 }
 
 // The option that an unknown argument was probably meant to be, as a hint.
 std::string hint_for(const Parser& parser, const std::string& argument) {
+  const CLI::App* subcommand = parser.subcommand();
   if (!argument.starts_with("-")) {
+    if (subcommand != nullptr) return fmt::format("{} takes no further argument, {}", subcommand->get_name(), kHint);
     return fmt::format("give the configuration as --config {}, or {}", shown_path(argument), kHint);
   }
   const std::string name = argument.substr(0, argument.find('='));
   std::string nearest;
-  for (const CLI::Option* option : parser.app.get_options()) {
+  for (const CLI::Option* option : (subcommand != nullptr ? subcommand : &parser.app)->get_options()) {
+    if (option->get_lnames().empty()) continue;
     const std::string candidate = "--" + option->get_lnames().front();
     if (nearest.empty() || edit_distance(name, candidate) < edit_distance(name, nearest)) nearest = candidate;
   }
@@ -69,9 +78,10 @@ std::string one_line(std::string text) {
 }
 
 // Options of training are not passed over in silence when the subcommand does not use them.
-void check_info(const Parser& parser) {
+void check_subcommand(const Parser& parser) {
   for (const CLI::Option* option : parser.app.get_options()) {
-    if (option->count() > 0) fail(ExitCode::kUsage, "{} has no meaning for info; {}", option->get_name(), kHint);
+    if (option->count() == 0) continue;
+    fail(ExitCode::kUsage, "{} has no meaning for {}; {}", option->get_name(), parser.subcommand()->get_name(), kHint);
   }
 }
 
@@ -106,9 +116,10 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     line.command = Command::kVersion;
     return line;
   }
-  if (parser.info->parsed()) {
-    check_info(parser);
-    line.command = Command::kInfo;
+  if (parser.subcommand() != nullptr) {
+    check_subcommand(parser);
+    line.command = parser.info->parsed() ? Command::kInfo : Command::kLoss;
+    if (line.command == Command::kLoss) check_loss_options(line.loss, kHint);
     return line;
   }
   check_train(line);

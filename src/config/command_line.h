@@ -1,6 +1,7 @@
 // The command line as a struct. It says what the user asked for and reads no file: loader.h turns it into Settings.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -8,7 +9,21 @@
 
 namespace simclr {
 
-enum class Command { kTrain, kInfo, kHelp, kVersion };
+enum class Command { kTrain, kInfo, kLoss, kHelp, kVersion };
+
+enum class LossPrecision { kAsFiles, kFp32, kFp64 };
+
+// What `loss` is asked to do.
+struct LossCommand {
+  std::array<std::string, 2> views;      // .npy files
+  std::array<std::string, 2> gradients;  // where to write the gradients of the views; "" = nowhere
+  LossSettings settings;                 // temperature, margin, decoupled
+  LossPrecision precision = LossPrecision::kAsFiles;
+  bool json = false;
+  int threads = 0;  // a rank; 0 = its share of the cores
+
+  bool wants_gradient() const { return !gradients[0].empty() || !gradients[1].empty(); }
+};
 
 struct CommandLine {
   Command command = Command::kTrain;
@@ -19,6 +34,7 @@ struct CommandLine {
   bool dry_run = false;                // kTrain: everything up to the first step
   bool print_config = false;           // kTrain: print the resolved configuration and end
   std::string info_file;               // kInfo: the checkpoint
+  LossCommand loss;                    // kLoss
   std::string help;                    // kHelp: the text to print
 };
 

@@ -1,0 +1,102 @@
+#include "src/check_loss/npy_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+#include "src/base/file.h"
+#include "src/checkpoint/file_handle.h"
+#include "src/config/faults.h"
+
+namespace simclr {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the numbers of a .npy file are taken as they are");
+
+// Fills `to` from the file, from `position` on. Error(kData) without the path.
+void read_at(const FileHandle& file, int64_t position, std::span<std::byte> to) {
+  while (!to.empty()) {
+    const ssize_t got = ::pread(file.get(), to.data(), to.size(), position);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(ExitCode::kData, "{}; check the disk", errno_text(errno));
+    if (got == 0) fail(ExitCode::kData, "it ended while it was read; wait until it is written");
+    position += got;
+    to = to.subspan(static_cast<size_t>(got));
+  }
+}
+
+template <typename T>
+void check_finite(const NpyMatrix& matrix) {
+  const int64_t columns = matrix.header.columns;
+  for (int64_t row = 0; row < matrix.header.rows; ++row) {
+    const std::byte* start = matrix.data.data() + row * columns * static_cast<int64_t>(sizeof(T));
+    for (int64_t column = 0; column < columns; ++column) {
+      T number;
+      std::memcpy(&number, start + column * static_cast<int64_t>(sizeof(T)), sizeof(T));
+      if (!std::isfinite(number))
+        fail(ExitCode::kData, "row {}, column {} (both from 0) is {}; save it from a step whose numbers are finite",
+             row, column, static_cast<double>(number));
+    }
+  }
+}
+
+NpyMatrix read(const std::filesystem::path& path) {
+  // O_NONBLOCK: opening a pipe must not wait for a writer.
+  const FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open()) fail(ExitCode::kData, "{}; check path and permissions", errno_text(errno));
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) fail(ExitCode::kData, "{}; check the disk", errno_text(errno));
+  if (S_ISDIR(status.st_mode)) fail(ExitCode::kData, "it is a folder; give the path of a .npy file");
+  if (!S_ISREG(status.st_mode)) fail(ExitCode::kData, "it is no regular file; save to a file first");
+  const int64_t file_bytes = status.st_size;
+  std::vector<std::byte> start(static_cast<size_t>(std::min(file_bytes, kMostNpyHeaderBytes)));
+  read_at(file, 0, start);
+  NpyMatrix matrix{.header = parse_npy_header(start, file_bytes), .data = {}};
+  matrix.data.resize(static_cast<size_t>(matrix.header.data_bytes()));
+  read_at(file, matrix.header.data_start, matrix.data);
+  if (matrix.header.type == NpyType::kFloat32)
+    check_finite<float>(matrix);
+  else
+    check_finite<double>(matrix);
+  return matrix;
+}
+
+}  // namespace
+
+double NpyMatrix::at(int64_t row, int64_t column) const {
+  const std::byte* place = data.data() + (row * header.columns + column) * bytes_of(header.type);
+  if (header.type == NpyType::kFloat32) {
+    float number;
+    std::memcpy(&number, place, sizeof number);
+    return static_cast<double>(number);
+  }
+  double number;
+  std::memcpy(&number, place, sizeof number);
+  return number;
+}
+
+NpyMatrix read_npy(const std::filesystem::path& path) {
+  try {
+    return read(path);
+  } catch (const Error& error) {
+    fail(error.code(), "cannot read {}: {}", shown_path(path.string()), error.what());
+  }
+}
+
+void write_npy(const std::filesystem::path& path, const NpyHeader& header, std::span<const std::byte> data) {
+  SIMCLR_CHECK(static_cast<int64_t>(data.size()) == header.data_bytes(), "{} bytes for {}", data.size(),
+               header.data_bytes());
+  const std::string start = format_npy_header(header);
+  DurableFile file(path);
+  file.write(std::as_bytes(std::span(start)));
+  file.write(data);
+  file.commit();
+}
+
+}  // namespace simclr

@@ -1,0 +1,154 @@
+// fp32 beside fp64, both against values from outside, and the sums and texts of the report.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "src/check_loss/report.h"
+#include "tests/check_loss/loss_parts.h"
+#include "tests/check_loss/npy_testing.h"
+#include "tests/checkpoint/test_files.h"
+#include "tests/loss/loss_testing.h"
+
+namespace simclr {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::relative_error;
+using testing::run_parts;
+using testing::view_pair;
+
+std::vector<double> rows_of(const nlohmann::json& first, const nlohmann::json& second) {
+  std::vector<double> out;
+  for (const auto* view : {&first, &second}) {
+    for (const auto& row : *view) {
+      for (const auto& x : row) out.push_back(x.get<double>());
+    }
+  }
+  return out;
+}
+
+// One stored case (B = 32, tau = 0.01) has a loss of 1.7e-19, which double loses when the positive is inside the sum:
+// its file says 0. These come from 60 decimal digits.
+constexpr double kTinyLoss = 1.7217040236981735e-19, kTinyGradientNorm = 3.0312576477499484e-18;
+
+TEST(CheckLossOutside, MatchesTheStoredValues) {
+  const char* shared = std::getenv("SIMCLR_SHARED");
+  if (shared == nullptr) GTEST_SKIP() << "SIMCLR_SHARED is not set: no reference values";
+  std::ifstream file(std::string(shared) + "/reference/infonce.json");
+  ASSERT_TRUE(file) << "cannot read reference/infonce.json under SIMCLR_SHARED";
+  const nlohmann::json cases = nlohmann::json::parse(file);
+  ASSERT_GE(cases.size(), 6U);
+  for (const auto& one : cases) {
+    const int64_t columns = one["c"];
+    const LossSettings settings{.temperature = one["temperature"], .margin = one["margin"]};
+    const double expected_loss = one["loss"];
+    const std::vector<double> z = rows_of(one["z1"], one["z2"]), grad = rows_of(one["grad_z1"], one["grad_z2"]);
+    const auto fp64 = run_parts<ExactInfoNce>(view_pair(z, columns), settings, 3);
+    const auto fp32 =
+        run_parts<TrainingInfoNce>(view_pair(std::vector<float>(z.begin(), z.end()), columns), settings, 3);
+    if (expected_loss == 0) {
+      EXPECT_NEAR(fp64.loss() / kTinyLoss, 1, 1e-12);
+      EXPECT_NEAR(testing::norm(fp64.grad_z) / kTinyGradientNorm, 1, 1e-12);
+      EXPECT_NEAR(fp32.loss() / kTinyLoss, 1, 1e-5);
+      EXPECT_NEAR(testing::norm(testing::to_double(fp32.grad_z)) / kTinyGradientNorm, 1, 1e-5);
+      continue;
+    }
+    fmt::print("N={} C={} tau={} margin={}: fp64 loss {:.1e}, dL/dz {:.1e}; fp32 {:.1e}, {:.1e}\n", one["n"].get<int>(),
+               columns, settings.temperature, settings.margin, std::abs(fp64.loss() / expected_loss - 1),
+               relative_error(fp64.grad_z, grad), std::abs(fp32.loss() / expected_loss - 1),
+               relative_error(fp32.grad_z, grad));
+    EXPECT_NEAR(fp64.loss() / expected_loss, 1, 1e-12);
+    EXPECT_LE(relative_error(fp64.grad_z, grad), 1e-9);  // what the stored ones are worth: 1 - p cancels in them
+    EXPECT_NEAR(fp32.loss() / expected_loss, 1, std::max(1e-6, 5e-8 / settings.temperature));
+    EXPECT_LE(relative_error(fp32.grad_z, grad), std::max(1e-6, 5e-8 / settings.temperature));
+  }
+}
+
+// The same inputs, floats: the two precisions share no arithmetic.
+TEST(CheckLoss, PrecisionsAgree) {
+  for (const auto& [images, columns] : std::vector<std::pair<int64_t, int64_t>>{{2, 4}, {67, 24}, {200, 128}}) {
+    for (const auto& settings : std::vector<LossSettings>{
+             {.temperature = 0.5}, {.temperature = 0.1, .margin = 0.2}, {.temperature = 0.2, .decoupled = true}}) {
+      const std::vector<float> z = testing::make_views(images, columns, 0.8F, 31);
+      const auto fp32 = run_parts<TrainingInfoNce>(view_pair(z, columns), settings);
+      const auto fp64 = run_parts<ExactInfoNce>(view_pair(z, columns), settings);
+      EXPECT_NEAR(fp32.loss(), fp64.loss(), 1e-6 * std::max(1.0, std::abs(fp64.loss())));
+      EXPECT_LE(relative_error(fp32.grad_z, fp64.grad_z), 1e-6) << images << " " << settings.temperature;
+    }
+  }
+}
+
+TEST(CheckLoss, Fp32HasTheSameBitsForEveryCut) {
+  const ViewPair views = view_pair(testing::make_views(301, 24, 0.8F, 32), 24);
+  for (const double temperature : {0.2, 0.01}) {  // a fixed shift, and a maximum for each row
+    const LossSettings settings{.temperature = temperature};
+    const auto one = run_parts<TrainingInfoNce>(views, settings);
+    for (const auto& [ranks, threads] : std::vector<std::pair<int, int>>{{1, 2}, {2, 1}, {3, 1}, {7, 2}, {302, 1}}) {
+      const auto run = run_parts<TrainingInfoNce>(views, settings, ranks, threads);
+      EXPECT_EQ(run.losses, one.losses) << ranks << " ranks, " << threads << " threads";
+      EXPECT_EQ(run.grad_z, one.grad_z) << ranks << " ranks, " << threads << " threads";
+    }
+  }
+}
+
+TEST(CheckLoss, Fp32RefusesWhatNoFloatHolds) {
+  std::vector<double> z = {1, 2, 3, 4, 5, 1e39, 7, 8};
+  const std::string text =
+      error_text([&] { run_parts<TrainingInfoNce>(view_pair(z, 2), {.temperature = 0.5}); }, ExitCode::kData);
+  EXPECT_THAT(text, HasSubstr("row 0, column 1 (both from 0) of z2.npy is 1e+39"));
+  EXPECT_THAT(text, HasSubstr("--precision fp64"));
+}
+
+TEST(CheckLossReport, SumsAndNorms) {
+  EXPECT_EQ(mean_of(std::vector<double>{1, 2, 3, 6}), 3);
+  std::vector<double> many(100000, 0.1);
+  EXPECT_NEAR(mean_of(many), 0.1, 2e-17);  // added one after the other it would be off by 1e-13
+  // Image order: image 0 view 1 is (3, 4), view 2 (1, 2); image 1 (0, 12), (2, 4).
+  const ViewPair views = view_pair(std::vector<float>(8, 1.0F), 2);
+  const std::vector<double> grad = {3, 4, 1, 2, 0, 12, 2, 4};
+  EXPECT_EQ(gradient_norm(std::span<const double>(grad), 0, views), 13);
+  EXPECT_EQ(gradient_norm(std::span<const double>(grad), 1, views), 5);
+  std::vector<double> tiny = grad;
+  for (double& x : tiny) x *= 0x1p-1000;
+  EXPECT_EQ(gradient_norm(std::span<const double>(tiny), 0, views), 13 * 0x1p-1000);
+}
+
+TEST(CheckLossReport, GradientsHaveTheTypeOfTheFiles) {
+  const std::vector<double> grad = {3, 4, 1, 2, 0, 12, 2, 4};
+  const ViewPair floats = view_pair(std::vector<float>(8, 1.0F), 2);
+  const ViewPair doubles = view_pair(std::vector<double>(8, 1.0), 2);
+  const auto as_text = [](const std::vector<std::byte>& bytes) {
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  EXPECT_EQ(as_text(gradient_bytes(std::span<const double>(grad), 1, floats)),
+            testing::bytes_of(std::vector<float>{1, 2, 2, 4}));
+  EXPECT_EQ(as_text(gradient_bytes(std::span<const double>(grad), 0, doubles)),
+            testing::bytes_of(std::vector<double>{3, 4, 0, 12}));
+  std::vector<double> broken = grad;
+  broken[7] = NAN;
+  EXPECT_THAT(error_text([&] { gradient_bytes(std::span<const double>(broken), 1, doubles); }, ExitCode::kDiverged),
+              HasSubstr("not finite"));
+}
+
+TEST(CheckLossReport, TellsWhatAnAnchorSees) {
+  LossCommand command{.views = {"a.npy", "b.npy"}, .gradients = {"g.npy", ""}, .settings = {.temperature = 0.1}};
+  const ViewPair views = view_pair(std::vector<float>(12, 1.0F), 2);
+  const CheckLossResult result{.loss = 0.1 + 0.2, .grad_norms = {1.5, 2.5}, .precision = "fp32", .ranks = 3};
+  EXPECT_EQ(describe(command, views, result),
+            "loss: 0.30000000000000004\nbatch: 3 images, 2 views, 2 columns\npositives per anchor: 1\n"
+            "negatives per anchor: 4\ntemperature: 0.1\nmargin: 0\ndecoupled: false\n"
+            "precision: fp32 (the files hold float32)\nranks: 3\n"
+            "norm of the gradient of view 1: 1.5, written to g.npy\nnorm of the gradient of view 2: 2.5\n");
+  EXPECT_EQ(describe_as_json(command, views, result),
+            "{\"loss\":0.30000000000000004,\"batch\":3,\"views\":2,\"columns\":2,\"positives_per_anchor\":1,"
+            "\"negatives_per_anchor\":4,\"temperature\":0.1,\"margin\":0.0,\"decoupled\":false,\"precision\":\"fp32\","
+            "\"file_type\":\"float32\",\"ranks\":3,\"gradient_norms\":[1.5,2.5]}\n");
+  command.gradients[0] = "";
+  EXPECT_EQ(describe_as_json(command, views, result).find("gradient_norms"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace simclr

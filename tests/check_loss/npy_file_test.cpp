@@ -1,0 +1,135 @@
+// Files: what is written reads back, and what cannot be a pair of views is refused by one line with its path.
+#include "src/check_loss/npy_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/check_loss/npy_testing.h"
+#include "tests/checkpoint/test_files.h"
+
+namespace simclr {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::npy_start;
+using testing::npy_text;
+
+class NpyFile : public ::testing::Test {
+ protected:
+  std::filesystem::path write(const std::string& name, const std::string& bytes) const {
+    write_file(folder_.path() / name, bytes);
+    return folder_.path() / name;
+  }
+  template <typename T>
+  std::filesystem::path write_matrix(const std::string& name, const std::vector<T>& numbers,
+                                     const std::string& shape) const {
+    return write(name,
+                 npy_start(npy_text(sizeof(T) == 4 ? "'<f4'" : "'<f8'", "False", shape)) + testing::bytes_of(numbers));
+  }
+  // The refusal names the file.
+  static std::string refusal(const std::filesystem::path& path) {
+    const std::string text = error_text([&] { read_npy(path); }, ExitCode::kData);
+    EXPECT_THAT(text, HasSubstr("cannot read " + path.string() + ": "));
+    return text;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(NpyFile, ReadsNumbersRowByRow) {
+  const NpyMatrix m = read_npy(write_matrix<float>("f.npy", {1, 2, 3, 4, 5, 6.5F}, "(3, 2)"));
+  EXPECT_EQ(m.at(0, 1), 2);
+  EXPECT_EQ(m.at(1, 0), 3);
+  EXPECT_EQ(m.at(2, 1), 6.5);
+  EXPECT_EQ(read_npy(write_matrix<double>("d.npy", {0.1, 1e300}, "(1, 2)")).at(0, 0), 0.1);
+}
+
+TEST_F(NpyFile, WhatIsWrittenIsReadAgain) {
+  const std::vector<double> numbers = {1, -2, 1e-300, 4, 5, 6};
+  const NpyMatrix m = testing::npy_matrix(numbers, 3);
+  write_npy(folder_.path() / "g.npy", m.header, m.data);
+  const NpyMatrix again = read_npy(folder_.path() / "g.npy");
+  EXPECT_EQ(again.header.rows, 2);
+  EXPECT_EQ(again.header.columns, 3);
+  EXPECT_EQ(again.data, m.data);
+  EXPECT_THAT(error_text([&] { write_npy(folder_.path() / "none" / "g.npy", m.header, m.data); }),
+              HasSubstr("none/g.npy"));
+}
+
+TEST_F(NpyFile, RefusesWhatIsNoFile) {
+  EXPECT_THAT(refusal(folder_.path() / "nothing.npy"), HasSubstr("No such file"));
+  EXPECT_THAT(refusal(folder_.path()), HasSubstr("it is a folder"));
+  const auto pipe = folder_.path() / "pipe.npy";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(refusal(pipe), HasSubstr("no regular file"));  // at once, although nobody writes into it
+  EXPECT_THAT(refusal("/dev/null"), HasSubstr("no regular file"));
+  EXPECT_THAT(refusal(write("empty.npy", "")), HasSubstr("it is empty"));
+}
+
+TEST_F(NpyFile, RefusesWhatMayNotBeRead) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  const auto path = write_matrix<float>("secret.npy", {1, 2}, "(1, 2)");
+  ::chmod(path.c_str(), 0);
+  EXPECT_THAT(refusal(path), HasSubstr("Permission denied"));
+}
+
+TEST_F(NpyFile, RefusesWhatIsCutOffOrTooLong) {
+  const std::string whole = npy_start(npy_text("'<f4'", "False", "(2, 2)")) + std::string(16, '\0');
+  EXPECT_NO_THROW(read_npy(write("whole.npy", whole)));
+  EXPECT_THAT(refusal(write("short.npy", whole.substr(0, whole.size() - 1))), HasSubstr("there are 15: cut off"));
+  EXPECT_THAT(refusal(write("long.npy", whole + "x")), HasSubstr("there are 17"));
+  // No memory is taken on the word of a header: this would be 4 EB.
+  EXPECT_THAT(refusal(write("huge.npy", npy_start(npy_text("'<f4'", "False", "(1073741824, 1073741824)")))),
+              HasSubstr("needs 4611686018427387904 bytes of data, there are 0"));
+}
+
+TEST_F(NpyFile, NamesTheFirstNumberThatIsNotFinite) {
+  const float nan = std::nanf(""), infinity = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(refusal(write_matrix<float>("nan.npy", {1, 2, 3, nan, 5, nan}, "(3, 2)")),
+              HasSubstr("row 1, column 1 (both from 0) is nan"));
+  EXPECT_THAT(refusal(write_matrix<float>("inf.npy", {1, 2, 3, 4, -infinity, 6}, "(3, 2)")),
+              HasSubstr("row 2, column 0 (both from 0) is -inf"));
+  EXPECT_THAT(refusal(write_matrix<double>("nan64.npy", {static_cast<double>(nan), 2}, "(1, 2)")),
+              HasSubstr("row 0, column 0"));
+}
+
+TEST_F(NpyFile, HoldsTwoViewsTogether) {
+  const auto a = write_matrix<float>("a.npy", {1, 2, 3, 4, 5, 6}, "(3, 2)");
+  const auto refuse_pair = [&](const std::filesystem::path& b) {
+    return error_text([&] { read_views(a, b); }, ExitCode::kData);
+  };
+  EXPECT_EQ(read_views(a, a).images(), 3);
+  EXPECT_THAT(refuse_pair(write_matrix<float>("b.npy", {1, 2, 3, 4, 5, 6}, "(2, 3)")),
+              AllOf(HasSubstr("a.npy is [3, 2] and "), HasSubstr("b.npy is [2, 3]")));
+  EXPECT_THAT(refuse_pair(write_matrix<float>("c.npy", {1, 2, 3, 4}, "(2, 2)")), HasSubstr("c.npy is [2, 2]"));
+  EXPECT_THAT(refuse_pair(write_matrix<double>("d.npy", {1, 2, 3, 4, 5, 6}, "(3, 2)")),
+              AllOf(HasSubstr("a.npy is float32 and "), HasSubstr("d.npy is float64")));
+  const auto one = write_matrix<float>("one.npy", {1, 2}, "(1, 2)");
+  EXPECT_THAT(error_text([&] { read_views(one, one); }, ExitCode::kData), HasSubstr("has 1 row"));
+}
+
+// Consecutive, all of them, none twice; as even as it goes.
+TEST(ImagesOfRank, CoverAllImages) {
+  for (const int64_t images : {1, 2, 7, 8, 100}) {
+    for (const int ranks : {1, 2, 3, 4, 9}) {
+      int64_t next = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        const ImageRange range = images_of_rank(images, rank, ranks);
+        EXPECT_EQ(range.first, next);
+        EXPECT_GE(range.count, images / ranks);
+        EXPECT_LE(range.count, images / ranks + 1);
+        next += range.count;
+      }
+      EXPECT_EQ(next, images);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace simclr
