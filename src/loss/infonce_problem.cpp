@@ -16,7 +16,8 @@ InfoNceProblem make_infonce_problem(const Collectives& collectives, const LossSe
           .columns = shape.columns,
           .temperature = settings.temperature,
           .margin = settings.margin,
-          .decoupled = settings.decoupled};
+          .decoupled = settings.decoupled,
+          .products = settings.products};
 }
 
 std::string describe_infonce(const Collectives& collectives, const LossShape& shape) {
