@@ -131,12 +131,12 @@ tests() {
 
 loss_times() {
   local log=$output/logs/loss.log times
-  set_deadline 25
+  set_deadline 45
   [ "$short" = 0 ] || { add_row absent 0.0 "times of the loss" "left out by --short" && return; }
   has_file "times of the loss" "$loss_bench" || return 0
-  limited 25 "$log" "$build/$loss_bench" --benchmark_min_time=0.2
-  # "B:512 S:8 81.2us", one for each size
-  times=$(sed -n 's|^infonce_on_gpu/\([^/]*\)/\([^/ ]*\).*call_s=\([^ ]*\).*|\1 \2 \3|p' "$log" | paste -s -d ,)
+  limited 45 "$log" "$build/$loss_bench" --benchmark_min_time=0.2
+  # "streaming B:512 S:8 81.2us", one for each algorithm and size
+  times=$(sed -n 's|^\([a-z0-9_]*\)_on_gpu/\([^/]*\)/\([^/ ]*\).*call_s=\([^ ]*\).*|\1 \2 \3 \4|p' "$log" | paste -s -d ,)
   if [ -n "$run_reason" ] || [ -z "$times" ]; then
     add_row FAILED "$run_s" "times of the loss" "${run_reason:-no times in $log}"
   else

@@ -16,6 +16,7 @@ SANITIZER = '#!/bin/sh\nwhile [ "${1#--}" != "$1" ]; do shift 2; done\nexec "$@"
 BENCH = """#!/bin/sh
 echo 'infonce_on_gpu/B:512/S:1/real_time  1.6 ms  1.5 ms  1 FLOP/s=1.6T/s call_s=80.1us'
 echo 'infonce_on_gpu/B:512/S:8/real_time  1.8 ms  1.8 ms  1 FLOP/s=1.6T/s call_s=90.2us'
+echo 'streaming_bf16_on_gpu/B:512/S:8/real_time  1.2 ms  1.2 ms  1 FLOP/s=2.4T/s call_s=60.3us'
 """
 SMI = "#!/bin/sh\ncase $1 in -q) echo all ;; *) echo 'GPU X, 580.1, 143771 MiB' ;; esac\n"
 
@@ -56,7 +57,8 @@ with tempfile.TemporaryDirectory(prefix="gpu_check_") as name:
           good.rows["quickstart tf32 S=8"][1].replace("4.8001", "4.8000").replace("4.4101", "4.4100"),
           "speed once warm, loss, k-NN", good)
     check(re.search(r"^cifar10 bf16 +1000 +2000 +100\.0 % of time$", good.text, re.M), "the cost of eight shards", good)
-    check(good.rows["times of the loss"][1] == "B:512 S:1 80.1us,B:512 S:8 90.2us", "the loss's times", good)
+    check(good.rows["times of the loss"][1] == "infonce B:512 S:1 80.1us,infonce B:512 S:8 90.2us,streaming_bf16 B:512 S:8 60.3us",
+          "the loss's times", good)
     left = {str(p.relative_to(good.output)) for p in good.output.rglob("*") if p.is_file()}
     check({"table.txt", "device.json", "nvidia-smi.txt", "logs/pool_cuda_test.log",
            "runs/cifar10_bf16_8/metrics.jsonl"} <= left, "what is left to read", good)
