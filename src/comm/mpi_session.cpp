@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "src/comm/shared_memory_room.h"
+
 namespace simclr {
 namespace {
 
@@ -23,6 +25,10 @@ Launcher read_launcher(const GetEnvironment& get) {
   if (launcher.ranks == 0) launcher.ranks = number_in(get, "PMI_SIZE");
   // Slurm sets it in the steps of srun alone; below mpirun it counts mpirun's own helpers, so it comes last.
   if (launcher.ranks == 0) launcher.ranks = number_in(get, "SLURM_STEP_NUM_TASKS");
+  const bool by_mpirun = get("OMPI_COMM_WORLD_LOCAL_SIZE") != nullptr;
+  // Slurm's is a list like 4(x2),2 with the largest first: the first number.
+  launcher.local_ranks = number_in(get, by_mpirun ? "OMPI_COMM_WORLD_LOCAL_SIZE" : "SLURM_STEP_TASKS_PER_NODE");
+  launcher.local_rank = number_in(get, by_mpirun ? "OMPI_COMM_WORLD_LOCAL_RANK" : "SLURM_LOCALID");
   return launcher;
 }
 
@@ -51,6 +57,7 @@ MpiSession::MpiSession() {
     require_one_job(launcher, 1);
     return;
   }
+  check_shared_memory(launcher);
   int provided = MPI_THREAD_SINGLE;
   mpi_check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
   uses_mpi_ = true;

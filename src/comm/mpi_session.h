@@ -40,7 +40,8 @@ class MpiSession {
 // What the environment says about how the process was started.
 struct Launcher {
   bool present = false;
-  int ranks = 0;  // processes it started as one job; 0: it does not say
+  int ranks = 0;                        // processes it started as one job; 0: it does not say
+  int local_ranks = 0, local_rank = 0;  // of them on this host, and this one's place there; 0 when it does not say
 };
 using GetEnvironment = std::function<const char*(const char*)>;
 Launcher read_launcher(const GetEnvironment& get);
