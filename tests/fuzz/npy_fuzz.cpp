@@ -1,0 +1,14 @@
+// .npy files: any file. What is read has as many finite numbers as it says.
+#include "src/check_loss/npy_file.h"
+#include "tests/fuzz/fuzz_input.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+  using namespace simclr;
+  const testing::MemoryFile memory(data, bytes);
+  testing::expect_parsed_or_refused(ExitCode::kData, false, [&] {
+    const NpyMatrix matrix = read_npy(memory.path());
+    if (matrix.data.size() != static_cast<size_t>(matrix.header.data_bytes()) || matrix.data.size() > bytes)
+      std::abort();
+  });
+  return 0;
+}
