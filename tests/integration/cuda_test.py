@@ -45,6 +45,23 @@ with Folder() as folder:
               f"({' '.join(f'{a:.0e}' for a in apart)})")
     knob("EMULATOR_STREAMS", "eager")
 
+    # The loss that stores no logits, with the positive left out of the denominator: the bits of one GPU, einsum's numbers.
+    decoupled = dict(GPU, **{"loss.decoupled": "true", "train.epochs": 1, "evaluate.knn.every_epochs": 0})
+    einsum = run(1, dict(decoupled, **{"loss.algorithm": "einsum"}), folder / "decoupled_einsum")
+    check(einsum.code == 0, "decoupled, einsum: one GPU ends with 0", einsum)
+    first = None
+    for ranks in (1, 2, 4):
+        result = run(ranks, dict(decoupled, **{"loss.algorithm": "streaming"}), folder / f"decoupled_{ranks}", limit_s=300)
+        check(result.code == 0, f"decoupled, streaming: {ranks} GPUs end with 0", result)
+        facts = (result.losses, result.weights_hash(), result.state_hash())
+        first = first or facts
+        check(len(result.losses) == 5 and facts == first, f"streaming: {ranks} GPUs have the bits of one", result)
+    step = min(einsum.losses)
+    apart = abs(float(first[0][step]) - float(einsum.losses[step]))
+    check(apart <= 2e-6 * abs(float(einsum.losses[step])), f"streaming has einsum's first loss: {apart:.1e} apart")
+    half = run(2, dict(decoupled, **{"loss.algorithm": "streaming", "loss.products": "bf16"}), folder / "decoupled_bf16")
+    check(half.code == 0 and half.losses != first[0], "products of bfloat16 train, with other numbers", half)
+
     # Two GPUs, stopped in mid-epoch, go on on four; and on the CPU's own terms: other GPUs, other shards, the same run.
     parts = folder / "resumed"
     stopped = run(2, dict(GPU, **{"train.stop_at_step": 8}), parts)
@@ -123,6 +140,8 @@ with Folder() as folder:
           "cuda without driver: exit code 4, said once", wanted)
     half = run(1, dict(GPU, **{"run.device": "auto", "run.precision": "bf16"}), folder / "half")
     check(half.code == 2 and "this run computes on the CPU, which has fp32 only" in half.output, "bf16 falls on a CPU", half)
+    half = run(1, dict(GPU, **{"run.device": "auto", "loss.algorithm": "streaming", "loss.products": "bf16"}), folder / "products")
+    check(half.code == 2 and "loss.products: bf16, but this run computes on the CPU" in half.output, "so do its products", half)
     del os.environ["EMULATOR_NO_DEVICE"]
     knob("EMULATOR_DEVICES", "2")
     few = run(4, GPU, folder / "few")
