@@ -1,0 +1,182 @@
+# shellcheck shell=bash
+# Sourced by the *.sbatch files of this folder: starts the training of a job, hands signals on to it, and asks Slurm to
+# run the job again when, and only when, the training has stopped on request. Not a program of its own.
+#   SIMCLR_PROGRAM   the program                    (default: the newest build that the .sbatch file names)
+#   SIMCLR_LAUNCHER  srun | mpirun | auto           (auto: srun where it has PMIx, else mpirun)
+#   SIMCLR_IDLE_RESTARTS  restarts in a row without a single new step after which the job is left alone (default 2)
+# docs/slurm.md says how it is used, and scripts/slurm/test_cluster.sh holds it against a real Slurm.
+
+say() { echo "$(date -u +%FT%TZ) job ${SLURM_JOB_ID:-?}: $*"; }
+die() {
+  say "$*" >&2
+  exit 2
+}
+
+# srun's option for PMIx, or nothing: the plug-in is called pmix or, in some installations, by its version alone.
+pmix_option() {
+  local names
+  names=$(srun --mpi=list 2>&1 | grep -oE '\bpmix(_v[0-9]+)?\b' | sort) || return 0
+  [ -z "$names" ] || echo "--mpi=$(head -n 1 <<<"$names")"
+}
+
+# Sets `launch`, the words before the program.
+choose_launcher() {
+  local wanted=${SIMCLR_LAUNCHER:-auto} option=""
+  case $wanted in
+    auto | srun) option=$(pmix_option) ;;
+    mpirun) ;;
+    *) die "SIMCLR_LAUNCHER=$wanted: srun, mpirun or auto" ;;
+  esac
+  if [ -n "$option" ]; then
+    # From the job's cores an srun takes one a task unless it is told again; a rank that dies takes its step along.
+    launch=(srun "$option" --kill-on-bad-exit=1 ${SLURM_CPUS_PER_TASK:+--cpus-per-task="$SLURM_CPUS_PER_TASK"})
+  elif [ "$wanted" = srun ]; then
+    die "this srun has no PMIx (srun --mpi=list); SIMCLR_LAUNCHER=mpirun starts the ranks with mpirun instead"
+  elif command -v mpirun >/dev/null; then
+    # mpirun reads hosts and ranks from the job. A rank may use all cores of its share: no binding to one of them.
+    launch=(mpirun --bind-to none)
+    # When Slurm ends a job, everybody in it gets SIGTERM; the ranks save, but mpirun kills them a second later. So it is
+    # not to hear of it. Where that cannot be (its helpers on other nodes, an old env) it is told to wait with the
+    # killing, which also makes it wait, twice as long, after each stop: it does not notice that the ranks are gone.
+    if [ "${SLURM_JOB_NUM_NODES:-1}" = 1 ] && env --block-signal=TERM true 2>/dev/null; then
+      launch=(env --block-signal=TERM "${launch[@]}")
+    else
+      export OMPI_MCA_odls_base_sigkill_timeout=${OMPI_MCA_odls_base_sigkill_timeout:-20}
+    fi
+  else
+    die "neither an srun with PMIx (srun --mpi=list) nor mpirun is here; load the MPI module the program was built with"
+  fi
+}
+
+# folder_of ARGUMENTS...: the run folder that simclr_train uses with these arguments.
+folder_of() {
+  local word previous="" folder=""
+  for word in "$@"; do
+    case $previous in --output) folder=$word ;; esac
+    case $word in --output=*) folder=${word#--output=} ;; esac
+    previous=$word
+  done
+  if [ -z "$folder" ]; then
+    local config
+    # The program itself knows: section `run` of what it prints begins with the two.
+    config=$("$program" "$@" --print-config) || return 1
+    folder=$(sed -n '/^run:/,/^data:/s/^  output_dir: "\(.*\)"$/\1/p' <<<"$config")/$(sed -n '/^run:/,/^data:/s/^  name: "\(.*\)"$/\1/p' <<<"$config")
+  fi
+  echo "$folder"
+}
+
+# status KEY: a value of the run's status.json; nothing when there is none.
+status() { [ ! -f "$run/status.json" ] || sed -n "s/^ *\"$1\": *\"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$run/status.json" | head -n 1; }
+
+# Slurm's name of this job. An array's number alone would mean all its tasks.
+job_name() {
+  if [ -n "${SLURM_ARRAY_JOB_ID:-}" ]; then
+    echo "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"
+  else
+    echo "$SLURM_JOB_ID"
+  fi
+}
+
+# The job's state in Slurm's eyes: a job that is being cancelled or preempted is RUNNING no longer.
+job_state() { scontrol show job --oneliner "$(job_name)" 2>/dev/null | grep -oE 'JobState=[A-Z_]+' | head -n 1 | cut -d= -f2; }
+
+# run_again: asks for a restart unless too many in a row have brought no new step. RUN/restarts counts those.
+run_again() {
+  local step idle=0 limit=${SIMCLR_IDLE_RESTARTS:-2} state
+  step=$(status step)
+  if [ "$step" -le "$step_before" ]; then
+    [ ! -f "$run/restarts" ] || idle=$(cat "$run/restarts")
+    idle=$((idle + 1))
+  fi
+  if [ "$idle" -gt "$limit" ]; then
+    rm -f "$run/restarts"
+    say "stopped at step $step and not requeued: $idle starts in a row have brought no new step (limit: SIMCLR_IDLE_RESTARTS=$limit)"
+    return 1
+  fi
+  echo "$idle" >"$run/restarts"
+  state=$(job_state)
+  if [ "$state" != RUNNING ]; then
+    say "stopped at step $step; not requeued by itself, since Slurm ends the job (${state:-state unknown})"
+    return 1
+  fi
+  say "stopped at step $step ($(status reason)): requeued"
+  scontrol requeue "$(job_name)"
+}
+
+# The warning of --signal: the launcher hands SIGUSR1 on to all ranks.
+on_warning() {
+  signals=$((signals + 1))
+  say "SIGUSR1: asking the training for a checkpoint"
+  [ -z "$child" ] || kill -USR1 "$child" 2>/dev/null || true
+}
+# scancel, a preemption, the time limit: the ranks have got SIGTERM too, and save. What becomes of the job is Slurm's
+# decision: a cancelled one must not come back.
+on_end() {
+  ended=1
+  say "SIGTERM: Slurm ends this job"
+  on_warning
+}
+
+# Sets `code`. A signal cuts a wait short, and then bash may know the child's code at the next wait alone.
+wait_for_child() {
+  local seen now
+  while :; do
+    seen=$signals now=0
+    wait "$child" || now=$?
+    [ "$now" -eq 127 ] || code=$now
+    [ "$signals" -ne "$seen" ] || break
+  done
+}
+
+# train ARGUMENTS...: runs simclr_train with them, and exits with its code.
+train() {
+  local code=0 before="" state
+  child="" signals=0 ended=0
+  trap on_warning USR1
+  trap on_end TERM
+  [ -x "$program" ] || die "no program $program; build it, or name it with SIMCLR_PROGRAM"
+  run=$(folder_of "$@") || die "the run folder is not known: $program refuses these arguments: $*"
+  choose_launcher
+  step_before=$(status step) && step_before=${step_before:-0}
+  [ ! -f "$run/status.json" ] || before=$(cksum <"$run/status.json")
+  say "start ${SLURM_RESTART_COUNT:-0} on ${SLURM_JOB_NODELIST:-?}, run folder $run: ${launch[*]} $program $*"
+
+  "${launch[@]}" "$program" "$@" &
+  child=$!
+  if [ "$signals" -gt 0 ]; then  # it came before there was anybody to hand it to: the launcher needs a moment
+    sleep 1
+    kill -USR1 "$child" 2>/dev/null || true
+  fi
+  wait_for_child
+
+  state=$(status state)
+  if [ -n "$before" ] && [ "$(cksum <"$run/status.json")" = "$before" ]; then
+    state="not begun"  # the program refused to start and left the record of the run before
+  fi
+  case $state in
+    stopped)
+      if [ "$ended" = 0 ]; then
+        run_again || true
+      else
+        say "stopped at step $(status step); what becomes of the job is Slurm's decision"
+      fi
+      exit 75
+      ;;
+    finished) say "finished after step $(status step)" ;;
+    *)
+      say "failed with code $code, ${state:-no status.json} (see above and $run/train.log): not requeued"
+      [ "$code" -ne 0 ] || code=1
+      ;;
+  esac
+  exit "$code"
+}
+
+# What the .sbatch files name when SIMCLR_PROGRAM does not: the first of these that exists.
+choose_program() {
+  local candidate
+  program=${SIMCLR_PROGRAM:-}
+  for candidate in "$@"; do
+    [ -n "$program" ] || [ ! -x "${root:?}/$candidate" ] || program=$root/$candidate
+  done
+  program=${program:-$root/$1}
+}
