@@ -164,7 +164,7 @@ train() {
       ;;
     finished) say "finished after step $(status step)" ;;
     *)
-      say "failed with code $code, ${state:-no status.json} (see above and $run/train.log): not requeued"
+      say "failed with code $code (status.json: ${state:-none}; see above and $run/train.log): not requeued"
       [ "$code" -ne 0 ] || code=1
       ;;
   esac
