@@ -162,8 +162,9 @@ std::optional<TrainOutcome> Trainer::act_on(const Decision& d) {
     throw AgreedError(
         ExitCode::kDiverged,
         fmt::format("step {}: the loss or a gradient is not finite; the weights are those before it, the last "
-                    "checkpoint is {}; lower optimizer.base_lr, warm up longer or raise loss.temperature",
-                    d.step, checkpoint_name()));
+                    "checkpoint is {}; lower optimizer.base_lr, warm up longer or {}",
+                    d.step, checkpoint_name(),
+                    p_.settings.loss.type == LossType::kInfoNce ? "raise loss.temperature" : "lower loss.scale"));
   }
   if (d.hashes_differ()) {
     const std::string drift = p_.state.describe_drift();

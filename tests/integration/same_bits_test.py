@@ -22,14 +22,14 @@ with Folder() as folder:
             check(facts == first, f"{name}: {ranks} ranks, {threads} threads have the bits of one process", result)
 
     # The other loss, thirty steps: the same bits, and it falls.
-    barlow = dict(SMALL, **{"loss.type": "barlow_twins", "loss.scale": 0.5, "train.epochs": 6, "evaluate.knn.every_epochs": 0,
-                            "run.threads": 1})
+    barlow = dict(SMALL, **{"loss.type": "barlow_twins", "loss.scale": 0.1, "train.global_batch": 80, "train.max_steps": 30,
+                            "checkpoint.every_epochs": 5, "evaluate.knn.every_epochs": 0, "run.threads": 1})
     runs = [run(ranks, barlow, folder / f"barlow_twins_{ranks}") for ranks in (1, 4)]
     for result in runs:
         check(result.code == 0 and "correlation of 16 x 16 columns" in result.output, "barlow_twins ends with 0", result)
         check((result.losses, result.weights_hash()) == (runs[0].losses, runs[0].weights_hash()), "barlow_twins: the bits of one process", result)
     falling = [float(loss) for _, loss in sorted(runs[0].losses.items())]
-    check(len(falling) == 30 and sum(falling[-5:]) < 0.8 * sum(falling[:5]), f"barlow_twins falls: {falling}")
+    check(len(falling) == 30 and sum(falling[-10:]) < 0.75 * sum(falling[:10]), f"barlow_twins falls: {falling}")
 
     # The other promise: with `fastest` any number of ranks that divides the batch, equal up to rounding.
     fast = dict(SMALL, **{"train.reduction": "fastest", "train.global_batch": 24, "run.threads": 1})

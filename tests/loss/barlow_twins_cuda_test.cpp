@@ -87,6 +87,28 @@ TEST(BarlowTwinsCuda, TakesAndGivesBfloat16) {
   EXPECT_TRUE(stored.padding_is_zero);
 }
 
+// Another order of eight doubles is seldom seen in y: what ranks add up is looked at itself.
+TEST(BarlowTwinsCuda, SumsShardsInTreeOrder) {
+  const BarlowTwinsProblem p = barlow_problem(5, 8, 40);
+  BarlowTwinsProblem one = p;
+  one.shards = 1;
+  const CudaRun cuda(Precision::kFp32, barlow_twins_scratch(p));
+  const CudaMatrix z(kFloat, p.rows(), 40, 40, testing::make_views(p.batch, 40, 0.3F, 8));
+  const DeviceArray<double> sums(80), squares(80);
+  barlow_twins_sums(cuda.exec(), z.view(), p, sums.data());
+  barlow_twins_square_sums(cuda.exec(), z.view(), p, sums.data(), squares.data());
+  std::vector<double> d[8];
+  for (int64_t s = 0; s < 8; ++s) {
+    const DeviceArray<double> part(80);
+    barlow_twins_square_sums(cuda.exec(), z.view().slice(s * one.rows(), one.rows()), one, sums.data(), part.data());
+    d[s] = part.download();
+  }
+  const std::vector<double> whole = squares.download();
+  for (size_t k = 0; k < whole.size(); ++k) {
+    ASSERT_EQ(whole[k], ((d[0][k] + d[1][k]) + (d[2][k] + d[3][k])) + ((d[4][k] + d[5][k]) + (d[6][k] + d[7][k])));
+  }
+}
+
 // ---- ranks ----
 
 // Collectives of host memory for ranks whose memory is a GPU's.

@@ -72,6 +72,36 @@ TEST(BarlowTwinsOp, BitsDoNotDependOnThreads) {
   }
 }
 
+// Another order of eight doubles is seldom seen in y: what ranks add up is looked at itself.
+TEST(BarlowTwinsOp, SumsShardsInTreeOrder) {
+  const BarlowTwinsProblem p = barlow_problem(5, 8, 150);
+  BarlowTwinsProblem one = p;
+  one.shards = 1;
+  const test::PoisonedContext context(2, barlow_twins_scratch(p));
+  const Exec& exec = context.exec();
+  TestMatrix z(testing::by_shards(testing::make_views(p.batch, p.columns, 0.3F, 8), 8, p.columns), p.rows(), p.columns,
+               p.columns);
+  TestMatrix y(p.rows(), p.columns, 192);
+  std::vector<double> sums(2 * p.columns), squares(2 * p.columns), inv_std(2 * p.columns), d[8];
+  std::vector<float> products(p.columns * p.columns), f[8];
+  barlow_twins_sums(exec, z.view(), p, sums.data());
+  barlow_twins_square_sums(exec, z.view(), p, sums.data(), squares.data());
+  barlow_twins_standardize(exec, z.view(), p, sums.data(), squares.data(), y.view(), inv_std.data());
+  barlow_twins_products(exec, y.view(), p, products.data());
+  for (int64_t s = 0; s < 8; ++s) {
+    d[s].resize(squares.size());
+    f[s].resize(products.size());
+    barlow_twins_square_sums(exec, z.view().slice(s * one.rows(), one.rows()), one, sums.data(), d[s].data());
+    barlow_twins_products(exec, y.view().slice(s * one.rows(), one.rows()), one, f[s].data());
+  }
+  for (size_t k = 0; k < squares.size(); ++k) {
+    ASSERT_EQ(squares[k], ((d[0][k] + d[1][k]) + (d[2][k] + d[3][k])) + ((d[4][k] + d[5][k]) + (d[6][k] + d[7][k])));
+  }
+  for (size_t k = 0; k < products.size(); ++k) {
+    ASSERT_EQ(products[k], ((f[0][k] + f[1][k]) + (f[2][k] + f[3][k])) + ((f[4][k] + f[5][k]) + (f[6][k] + f[7][k])));
+  }
+}
+
 TEST(BarlowTwinsOp, ShowsNonFiniteInput) {
   const BarlowTwinsProblem p = barlow_problem(3, 2, 5);
   for (const float bad : {NAN, INFINITY, -INFINITY}) {
