@@ -1,9 +1,12 @@
 // The objects of the fake cuDNN one by one: what finalising checks, and the engines. The heuristics rank first what a
 // careful caller must pass over: an engine that is not deterministic, one that wants more workspace than anyone has,
-// one that no plan can be made of.
+// one that no plan can be made of. EMULATOR_CUDNN_ENGINES makes another version of the library of it: "reversed" ranks
+// them the other way round, "plain" has only the engine that takes everything.
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <functional>
+#include <string_view>
 
 #include "tests/emulator/cudnn_convolution.h"
 #include "tests/emulator/cudnn_plan.h"
@@ -33,7 +36,22 @@ const std::vector<EngineKind>& engines() {
   return *kinds;
 }
 
+enum class Offer { kUsual, kReversed, kPlain };
+Offer offer() {
+  static const Offer read = [] {
+    const char* text = std::getenv("EMULATOR_CUDNN_ENGINES");
+    const std::string_view word = text ? text : "usual";
+    if (word == "usual" || word.empty()) return Offer::kUsual;
+    if (word == "reversed") return Offer::kReversed;
+    if (word == "plain") return Offer::kPlain;
+    complain("EMULATOR_CUDNN_ENGINES=%s is none of usual, reversed, plain", text);
+    std::_Exit(2);
+  }();
+  return read;
+}
+
 const EngineKind* find_engine(int64_t index) {
+  if (offer() == Offer::kPlain && index != kPlainEngine) return nullptr;
   for (const auto& kind : engines())
     if (kind.index == index) return &kind;
   return nullptr;
@@ -176,12 +194,13 @@ cudnnStatus_t finalize_heuristics(Object& heuristics) {
   const Convolution v = convolution_of_graph(*graph);
   std::vector<int64_t> ranking;
   if (has_engines(v)) {
-    if (mode == CUDNN_HEUR_MODE_FALLBACK) {
+    if (mode == CUDNN_HEUR_MODE_FALLBACK || offer() == Offer::kPlain) {
       ranking = {kPlainEngine};
     } else {
       ranking = {kAtomicEngine, kHungryEngine, kUselessEngine, kTensorCoreEngine};
       if (v.x.type == CUDNN_DATA_FLOAT) ranking.push_back(kTiledEngine);
       ranking.push_back(kPlainEngine);
+      if (offer() == Offer::kReversed) std::reverse(ranking.begin(), ranking.end());
     }
   }
   std::vector<ObjectPtr> configs;

@@ -27,7 +27,14 @@ struct Launch {
   dim3 blocks;
   dim3 threads;
   size_t shared_bytes = 0;
+  int device = 0;
 };
+
+// Whether this is the kernel that EMULATOR_FAULT names. Counts as it is asked.
+bool meets_planted_fault(int device) {
+  static long long kernels = 0;
+  return device == settings().fault_device && ++kernels == settings().fault_kernel;
+}
 
 bool sizes_are_legal(dim3 blocks, dim3 threads) {
   return blocks.x >= 1 && blocks.y >= 1 && blocks.z >= 1 && blocks.x <= 0x7fffffffU && blocks.y <= 65535 &&
@@ -100,6 +107,9 @@ std::vector<uint64_t> order_blocks(uint64_t count) {
 }
 
 void run_grid(const Launch& launch) {
+  if (meets_planted_fault(launch.device))
+    return break_device(cudaErrorIllegalAddress, "kernel %s: the planted fault",
+                        symbol_name(launch.call.kernel).c_str());
   blockDim = launch.threads;
   gridDim = launch.blocks;
   {
@@ -180,7 +190,7 @@ cudaError_t launch_kernel(const cudaLaunchConfig_t* config, KernelCall call) {
   }
   if (const cudaError_t error = check_launch(*config, call); error != cudaSuccess) return error;
   if (const cudaError_t error = check_pointers(call, current_device()); error != cudaSuccess) return error;
-  Launch launch{std::move(call), config->gridDim, config->blockDim, config->dynamicSmemBytes};
+  Launch launch{std::move(call), config->gridDim, config->blockDim, config->dynamicSmemBytes, current_device()};
   return enqueue(config->stream, "kernel", [launch = std::move(launch)] { run_grid(launch); });
 }
 

@@ -160,7 +160,7 @@ void finish(std::byte* acc, size_t count, ncclDataType_t type, ncclRedOp_t op, i
 }
 
 void run_collective(Segment& segment, const Call& call, const std::byte* send, std::byte* receive) {
-  if (segment.status() != ncclSuccess || !meet(segment, call)) return;
+  if (!segment.enter() || !meet(segment, call)) return;
   const auto type = static_cast<ncclDataType_t>(call.type);
   const auto op = static_cast<ncclRedOp_t>(call.op);
   const int ranks = segment.ranks(), rank = segment.rank();
@@ -253,7 +253,7 @@ bool step(Segment& segment, Transfer& t) {
 }  // namespace
 
 void run_transfers(Segment& segment, std::vector<Transfer> transfers) {
-  if (segment.status() != ncclSuccess) return;
+  if (!segment.enter()) return;
   const auto unfinished = [&](int r) {
     return std::any_of(transfers.begin(), transfers.end(), [&](const Transfer& t) { return !t.ended && t.peer == r; });
   };

@@ -38,6 +38,27 @@ double limit_s() {
   return limit;
 }
 
+struct Fault {
+  int rank = -1;
+  int64_t operation = 0;
+};
+const Fault& planted_fault() {
+  static const Fault fault = [] {
+    Fault read;
+    const char* text = std::getenv("EMULATOR_NCCL_FAULT");
+    long long operation = 0;
+    int end = 0;
+    if (!text || *text == '\0') return read;
+    if (std::sscanf(text, "%d:%lld%n", &read.rank, &operation, &end) != 2 || text[end] != '\0' || operation < 1) {
+      complain("EMULATOR_NCCL_FAULT is '%s', not RANK:OPERATION", text);
+      std::_Exit(2);
+    }
+    read.operation = operation;
+    return read;
+  }();
+  return fault;
+}
+
 size_t align(size_t bytes) {
   return (bytes + 255) / 256 * 256;
 }
@@ -94,11 +115,31 @@ void Segment::unlink() {
   ::shm_unlink(name_.c_str());
 }
 
+bool Segment::enter() {
+  const double begin = now_s();
+  if (++operations_ == planted_fault().operation && rank_ == planted_fault().rank)
+    note(ncclRemoteError, "operation " + std::to_string(operations_) + " meets the planted fault of the network");
+  if (status() == ncclSuccess) return true;
+  wait_for_abort(begin);
+  return false;
+}
+
+// For others to notice, too, when nobody aborts.
+void Segment::wait_for_abort(double begin_s) {
+  while (!no_wait_goes_on()) {
+    ::usleep(500);
+    if (now_s() - begin_s > limit_s()) header_->failed = 1;
+  }
+}
+
 bool Segment::wait(const std::function<bool()>& done, const std::function<std::string()>& blame,
                    const std::function<bool(int)>& who) {
   const double begin = now_s();
   for (int64_t turn = 0; !done(); ++turn) {
-    if (status() != ncclSuccess) return false;
+    if (no_wait_goes_on() || status() != ncclSuccess) {
+      wait_for_abort(begin);
+      return false;
+    }
     if (turn < 200) {
       ::sched_yield();
       continue;
@@ -117,8 +158,8 @@ bool Segment::wait(const std::function<bool()>& done, const std::function<std::s
     }
     if (done()) return true;
     if (hopeless) {
-      fail(ncclRemoteError, blame() + " waits for " + missing);
-      return false;
+      note(ncclRemoteError, blame() + " waits for " + missing);
+      continue;
     }
     if (now_s() - begin > limit_s()) {
       char seconds[32];
@@ -143,15 +184,17 @@ bool Segment::barrier(const std::function<std::string()>& blame) {
               [&](int r) { return header_->rank[r].barriers < mine; });
 }
 
-void Segment::fail(ncclResult_t status, const std::string& text) {
+bool Segment::note(ncclResult_t status, const std::string& text) {
   int expected = ncclSuccess;
-  if (!status_.compare_exchange_strong(expected, status)) return;
+  if (!status_.compare_exchange_strong(expected, status)) return false;
   complain("NCCL: rank %d: %s", rank_, text.c_str());
-  {
-    const std::lock_guard guard(failure_lock_);
-    failure_ = text;
-  }
-  header_->aborted = 1;
+  const std::lock_guard guard(failure_lock_);
+  failure_ = text;
+  return true;
+}
+
+void Segment::fail(ncclResult_t status, const std::string& text) {
+  if (note(status, text)) header_->failed = 1;
 }
 
 std::string Segment::failure() {
@@ -162,12 +205,17 @@ std::string Segment::failure() {
 void Segment::abort() {
   int expected = ncclSuccess;
   status_.compare_exchange_strong(expected, ncclInternalError);
+  over_ = true;
   header_->aborted = 1;
-  leave();
+}
+
+void Segment::leave() {
+  over_ = true;
+  header_->rank[rank_].left = 1;
 }
 
 ncclResult_t Segment::status() {
-  if (header_->aborted != 0) {
+  if (header_->failed != 0 || header_->aborted != 0) {
     int expected = ncclSuccess;
     status_.compare_exchange_strong(expected, ncclRemoteError);
   }

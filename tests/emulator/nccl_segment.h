@@ -3,6 +3,9 @@
 //
 // Where the real library hangs or spoils memory, the fake says so: ranks in different collectives, a rank that does not
 // come (EMULATOR_NCCL_TIMEOUT_S, 30 by default), a rank whose process has ended, a buffer that is too small.
+// A misuse ends every wait of every rank. An error from outside (a rank that is gone or has aborted, a network) is as
+// NVIDIA describes it: ncclCommGetAsyncError tells, and what is under way does not complete until this rank aborts, or
+// until the time limit. EMULATOR_NCCL_FAULT=RANK:N plants one: the N-th operation of that rank (from 1) meets it.
 #pragma once
 
 #include <nccl.h>
@@ -48,7 +51,8 @@ struct RankState {
 struct Header {
   std::atomic<int> ranks;
   std::atomic<int> joined;
-  std::atomic<int> aborted;
+  std::atomic<int> failed;                    // a misuse was seen: no wait of any rank goes on
+  std::atomic<int> aborted;                   // a rank has aborted
   std::atomic<uint64_t> arrived, generation;  // of the barrier
   RankState rank[kMostRanks];
 };
@@ -69,6 +73,8 @@ class Segment {
   int rank() const { return rank_; }
   void unlink();
 
+  // Before an operation. False when the communicator has failed, and then not before this rank has aborted.
+  bool enter();
   // Waits until done(). False when it will not come, with the reason in failure(): blame() names what is waited for,
   // who(r) says whether rank r is still to come.
   bool wait(const std::function<bool()>& done, const std::function<std::string()>& blame,
@@ -79,17 +85,23 @@ class Segment {
   // Ends every wait of every rank, loudly. status is what ncclCommGetAsyncError says from now on; the first one stays.
   void fail(ncclResult_t status, const std::string& text);
   std::string failure();  // the text of it, or empty
-  // Ends every wait without a word: this rank aborts.
+  // Ends the waits of this rank without a word; the others hear of it.
   void abort();
   ncclResult_t status();  // also looks whether another rank has failed or aborted
-  void leave() { header_->rank[rank_].left = 1; }
+  void leave();           // this rank destroys its communicator
 
  private:
+  bool note(ncclResult_t status, const std::string& text);  // the first error, loudly; whether it was
+  bool no_wait_goes_on() const { return over_ || header_->failed != 0; }
+  void wait_for_abort(double begin_s);
+
   std::string name_;
   int ranks_, rank_;
   size_t bytes_ = 0;
   Header* header_ = nullptr;
   std::atomic<int> status_ = ncclSuccess;
+  std::atomic<bool> over_ = false;  // this rank has aborted or destroyed its communicator
+  int64_t operations_ = 0;          // ever; guarded by the emulator's lock, under which operations run
   std::mutex failure_lock_;
   std::string failure_;
 };

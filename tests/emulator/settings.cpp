@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -48,8 +49,8 @@ void count(const char* name, unsigned long long least, unsigned long long most, 
 // A variable that nobody reads is a misspelt one. The fakes' own begin with their names.
 void refuse_unknown_variables() {
   constexpr std::string_view kKnown[] = {
-      "ORDER=",     "STREAMS=",         "SEED=", "PROTECT=", "LEAKS=", "DEVICES=", "RACE_BLOCKS=", "MEMORY_MIB=",
-      "NO_DEVICE=", "MULTIPROCESSORS=", "NCCL_", "CUDNN_",   "CUBLAS_"};
+      "ORDER=",     "STREAMS=",         "SEED=",  "PROTECT=", "LEAKS=", "DEVICES=", "RACE_BLOCKS=", "MEMORY_MIB=",
+      "NO_DEVICE=", "MULTIPROCESSORS=", "FAULT=", "NCCL_",    "CUDNN_", "CUBLAS_"};
   constexpr std::string_view kPrefix = "EMULATOR_";
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
@@ -60,6 +61,15 @@ void refuse_unknown_variables() {
     complain("%s: no such setting", *variable);
     std::_Exit(2);
   }
+}
+
+void read_fault(Settings& s) {
+  const char* text = std::getenv("EMULATOR_FAULT");
+  if (text == nullptr || *text == '\0') return;
+  int end = 0;
+  if (std::sscanf(text, "%d:%lld%n", &s.fault_device, &s.fault_kernel, &end) != 2 || text[end] != '\0' ||
+      s.fault_device < 0 || s.fault_kernel < 1)
+    refuse_setting("EMULATOR_FAULT", text);
 }
 
 Settings read_settings() {
@@ -74,6 +84,7 @@ Settings read_settings() {
   choose("EMULATOR_PROTECT", switches, s.protect);
   choose("EMULATOR_LEAKS", switches, s.leaks);
   choose("EMULATOR_RACE_BLOCKS", switches, s.race_blocks);
+  read_fault(s);
   count("EMULATOR_SEED", 0, ~0ULL, 1, s.seed);
   count("EMULATOR_DEVICES", 1, 64, 1, s.devices);
   count("EMULATOR_MEMORY_MIB", 1, 1 << 20, 1 << 20, s.device_bytes);

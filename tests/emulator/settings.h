@@ -23,6 +23,8 @@ struct Settings {
   size_t device_bytes = size_t{4} << 30;  // EMULATOR_MEMORY_MIB, of each GPU
   int multiprocessors = 4;                // EMULATOR_MULTIPROCESSORS, of each GPU
   NoDevice no_device = NoDevice::kNo;     // EMULATOR_NO_DEVICE=driver|device: what the machine lacks
+  int fault_device = -1;                  // EMULATOR_FAULT=DEVICE:N breaks that device
+  long long fault_kernel = 0;             //   in its N-th kernel, from 1
 };
 
 const Settings& settings();

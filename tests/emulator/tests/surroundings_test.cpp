@@ -102,6 +102,18 @@ TEST(Settings, RandomOrdersFollowTheSeed) {
   EXPECT_NE(order("7"), order("8"));
 }
 
+TEST(Settings, AFaultBreaksTheKernelThatItNames) {
+  EXPECT_THAT(run_scenario("event", {{"EMULATOR_FAULT", "0:2"}}).output, HasSubstr("value 1"));
+  const Outcome outcome = run_scenario("event", {{"EMULATOR_FAULT", "0:1"}});
+  EXPECT_THAT(outcome.output, HasSubstr("the planted fault"));
+  EXPECT_THAT(outcome.output, HasSubstr("cudaErrorIllegalAddress"));
+  EXPECT_THAT(run_scenario("event", {{"EMULATOR_FAULT", "1:1"}, {"EMULATOR_DEVICES", "2"}}).output,
+              Not(HasSubstr("planted")))
+      << "of another device";
+  for (const char* wrong : {"0", "0:0", "-1:1", "0:1x"})
+    EXPECT_EQ(run_scenario("event", {{"EMULATOR_FAULT", wrong}}).exit_code, 2) << wrong;
+}
+
 TEST(Settings, MisspeltValuesEndTheProcess) {
   const Outcome outcome = run_scenario("devices", {{"EMULATOR_ORDER", "backwards"}});
   EXPECT_EQ(outcome.exit_code, 2);

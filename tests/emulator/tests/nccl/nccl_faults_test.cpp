@@ -1,6 +1,9 @@
 // What hangs or spoils memory with the real NCCL, the fake has to notice and name: ranks that are not in the same call,
-// a rank that does not come, an abort. Each test breaks its own communicator. EMULATOR_NCCL_TIMEOUT_S is short here.
+// a rank that does not come, an abort. Each test breaks its own communicator. EMULATOR_NCCL_TIMEOUT_S is short here,
+// and rank 1's fifth operation meets a fault of the network (EMULATOR_NCCL_FAULT).
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -31,6 +34,30 @@ class NcclFaults : public NcclTest {
     }
     EXPECT_EQ(ncclAllReduce(data.data(), data.data(), 4, ncclFloat32, ncclSum, comm, stream), ncclInvalidUsage)
         << "a broken communicator takes nothing more";
+  }
+  // Runs a collective that will not complete beside what a watchdog does: it waits for ncclCommGetAsyncError, and the
+  // collective ends when this rank aborts, no sooner. Returns the error.
+  ncclResult_t abort_after_error(const std::function<void(ncclComm_t, float*)>& collective) {
+    const ncclComm_t mine = std::exchange(comm, nullptr);
+    float* memory = data.data();
+    std::atomic<bool> ended = false;
+    ncclResult_t status = ncclSuccess;
+    std::thread watchdog([&] {
+      for (int i = 0; i < 500 && status == ncclSuccess; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        EXPECT_EQ(ncclCommGetAsyncError(mine, &status), ncclSuccess);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      EXPECT_FALSE(ended) << "what is under way does not complete by itself";
+      EXPECT_EQ(ncclCommAbort(mine), ncclSuccess);
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    collective(mine, memory);
+    cudaStreamSynchronize(stream);
+    ended = true;
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(900)) << "it was the time limit";
+    watchdog.join();
+    return status;
   }
   static constexpr size_t kRoom = 4096;
   struct Late {  // after SetUp has made the stream
@@ -114,14 +141,32 @@ TEST_F(NcclFaults, ARankThatHasDestroyedItsCommunicator) {
   }
 }
 
-TEST_F(NcclFaults, AbortEndsTheWaitOfPeers) {
+// NVIDIA's guide: when a rank fails, every other one has to abort its own communicator.
+TEST_F(NcclFaults, PeersHearOfAnAbortAndWaitOn) {
   if (is_last()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     EXPECT_EQ(ncclCommAbort(std::exchange(comm, nullptr)), ncclSuccess);
   } else {
-    ASSERT_EQ(ncclAllReduce(data.data(), data.data(), 4, ncclFloat32, ncclSum, comm, stream), ncclSuccess);
-    EXPECT_EQ(outcome(), ncclRemoteError);
+    EXPECT_EQ(abort_after_error([&](ncclComm_t mine, float* memory) {
+                ncclAllReduce(memory, memory, 4, ncclFloat32, ncclSum, mine, stream);
+              }),
+              ncclRemoteError);
   }
+  wait_for_all_ranks();
+}
+
+TEST_F(NcclFaults, APlantedFaultOfTheNetwork) {
+  const std::vector<float> ones(4, 1.0F);
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_EQ(cudaMemcpyAsync(data.data(), ones.data(), 16, cudaMemcpyHostToDevice, stream), cudaSuccess);
+    ASSERT_EQ(ncclAllReduce(data.data(), data.data(), 4, ncclFloat32, ncclSum, comm, stream), ncclSuccess);
+    ASSERT_EQ(outcome(), ncclSuccess);
+  }
+  EXPECT_EQ(abort_after_error([&](ncclComm_t mine, float* memory) {
+              ncclAllReduce(memory, memory, 4, ncclFloat32, ncclSum, mine, stream);
+            }),
+            ncclRemoteError);
+  wait_for_all_ranks();
 }
 
 // As a watchdog does: from another thread, while this one waits within the collective.
