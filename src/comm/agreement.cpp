@@ -68,7 +68,9 @@ Error as_error(std::exception_ptr caught) {
   }
 }
 
-void agree(Collectives& collectives, const std::optional<Error>& mine) {
+namespace {
+
+void tell_all(Collectives& collectives, const std::optional<Error>& mine) {
   const std::string_view text = mine ? std::string_view(mine->what()) : std::string_view();
   const std::vector<Statement> all = gather(collectives, state(mine ? static_cast<int>(mine->code()) : 0, text));
   const auto first = std::find_if(all.begin(), all.end(), [](const Statement& s) { return s.code != 0; });
@@ -82,6 +84,19 @@ void agree(Collectives& collectives, const std::optional<Error>& mine) {
   if (alike) throw AgreedError(code, message);
   const std::string others = failed > 1 ? fmt::format(" ({} of {} ranks failed)", failed, all.size()) : "";
   throw AgreedError(code, fmt::format("rank {} ({}): {}{}", rank, first->host.data(), message, others));
+}
+
+}  // namespace
+
+void agree(Collectives& collectives, const std::optional<Error>& mine) {
+  try {
+    tell_all(collectives, mine);
+  } catch (const AgreedError&) {
+    throw;
+  } catch (const std::exception&) {
+    if (mine) throw Error(*mine);  // a broken device, say, breaks what is to tell of it, too
+    throw;
+  }
 }
 
 void require_equal(Collectives& collectives, ExitCode code, std::string_view name, std::string_view value,

@@ -22,7 +22,8 @@ class AgreedError : public Error {
 };
 
 // Every rank brings its error or none. Returns when none has one; else ALL throw the error of the lowest failing rank
-// as AgreedError, with rank and host named unless all ranks failed alike.
+// as AgreedError, with rank and host named unless all ranks failed alike. Where the collectives themselves fail, a rank
+// throws its own error if it has one.
 void agree(Collectives& collectives, const std::optional<Error>& mine);
 
 // What was caught, as an Error: another exception is a defect (kOther), lack of memory is kDevice.

@@ -8,6 +8,7 @@
 
 #include "src/base/log.h"
 #include "src/comm/agreement.h"
+#include "src/comm/topology.h"
 
 namespace simclr {
 namespace {
@@ -33,6 +34,13 @@ void log_lines(std::string_view text) {
     log_error("{}", text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
+}
+
+// An error that only this rank has: with its name where there are several.
+std::string name_rank(const WayOut& way, const std::string& reason) {
+  if (way.session == nullptr || way.session->size() == 1) return reason;
+  const std::string host = way.status.host.empty() ? host_name() : way.status.host;
+  return fmt::format("rank {} ({}): {}", way.session->rank(), host, reason);
 }
 
 // The last act of an orderly end: barrier, MPI_Finalize.
@@ -82,11 +90,9 @@ ExitCode leave_after_error(const WayOut& way, const std::exception_ptr& caught) 
     const bool speak = agreed ? rank == 0 : way.watchdog == nullptr || way.watchdog->claim_report();
     if (speak) {
       rewrite_console_line("");
+      const std::string text = agreed ? error.what() : name_rank(way, error.what());
       // train.log is rank 0's file; another rank writes past its log.
-      if (rank == 0)
-        log_lines(error.what());
-      else
-        log_last_words(fmt::format("rank {} ({}): {}", rank, way.status.host, error.what()));
+      rank == 0 ? log_lines(text) : log_last_words(text);
       if (!way.run_folder.empty() && !try_write_status_file(way.run_folder, final_status(way, code, error.what())))
         log_error("status.json could not be written in {}", way.run_folder.string());
     }
@@ -107,6 +113,11 @@ ExitCode leave_after_error(const WayOut& way, const std::exception_ptr& caught) 
     // Saying why has failed; the exit code still tells.
     end_by_force(way, code);
   }
+}
+
+void end_all_ranks(const WayOut& way, const Error& error) noexcept {
+  leave_after_error(way, std::make_exception_ptr(error));  // does not return: nobody else has thrown it
+  end_by_force(way, error.code());
 }
 
 }  // namespace simclr

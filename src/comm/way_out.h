@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "kernels/common/error.h"
 #include "src/base/status_file.h"
 #include "src/comm/collectives.h"
 #include "src/comm/mpi_session.h"
@@ -31,5 +32,9 @@ ExitCode leave_in_order(const WayOut& way, ExitCode code, const std::string& rea
 // From the catch of main. An AgreedError was thrown on every rank: rank 0 prints it and all leave in order. Any other
 // exception: this rank prints it, unless another one has already said why the job ends, and ends all ranks.
 ExitCode leave_after_error(const WayOut& way, const std::exception_ptr& caught) noexcept;
+
+// The same for an error of this rank alone, from where it was caught: before anything is destroyed that would wait for
+// a device, which may wait for other ranks.
+[[noreturn]] void end_all_ranks(const WayOut& way, const Error& error) noexcept;
 
 }  // namespace simclr

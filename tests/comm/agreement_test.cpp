@@ -60,6 +60,31 @@ TEST(Agree, OneFailingRankIsNamed) {
   EXPECT_EQ(texts[0], fmt::format("6 rank 1 ({}): disk full", host_name()));
 }
 
+// A device that an error has broken cannot carry the news of it.
+class BrokenCollectives : public ForwardingCollectives {
+ public:
+  using ForwardingCollectives::ForwardingCollectives;
+  void all_gather(ConstTypedSpan, TypedSpan) override { fail(ExitCode::kDevice, "the copy failed"); }
+};
+
+TEST(Agree, WhatBrokeTheCollectivesIsTheReason) {
+  run_ranks(1, [](Collectives& c) {
+    BrokenCollectives broken(c);
+    const auto thrown = [&](const std::optional<Error>& mine) -> std::string {
+      try {
+        agree(broken, mine);
+      } catch (const AgreedError&) {
+        return "agreed";
+      } catch (const Error& e) {
+        return fmt::format("{} {}", static_cast<int>(e.code()), e.what());
+      }
+      return "nothing";
+    };
+    EXPECT_EQ(thrown(Error(ExitCode::kData, "the kernel failed")), "3 the kernel failed");
+    EXPECT_EQ(thrown(std::nullopt), "4 the copy failed");
+  });
+}
+
 TEST(AgreeOn, ReturnsTheValueOrTheCaughtError) {
   run_ranks(2, [](Collectives& c) { EXPECT_EQ(agree_on(c, [&] { return 10 + c.rank(); }), 10 + c.rank()); });
   const auto texts = outcomes(2, [](Collectives& c) {
