@@ -5,7 +5,8 @@
 
 namespace simclr {
 
-DevicePictures::DevicePictures(Context& context, const Dataset& dataset, int64_t most_at_once, int64_t resident_bytes)
+DevicePictures::DevicePictures(Context& context, const Dataset& dataset, int64_t most_at_once, int64_t resident_bytes,
+                               const Beat& beat)
     : context_(context), dataset_(dataset) {
   int64_t total = 0, largest = 0;
   for (int64_t i = 0; i < dataset.count(); ++i) {
@@ -15,11 +16,12 @@ DevicePictures::DevicePictures(Context& context, const Dataset& dataset, int64_t
     largest = std::max(largest, picture.bytes());
     largest_height_ = std::max(largest_height_, picture.height);
     largest_width_ = std::max(largest_width_, picture.width);
+    beat();
   }
   resident_ = total <= resident_bytes;
   if (resident_) {
     memory_ = context.allocate(static_cast<size_t>(total));
-    copy_whole_set();
+    copy_whole_set(beat);
     return;
   }
   all_.clear();
@@ -27,11 +29,12 @@ DevicePictures::DevicePictures(Context& context, const Dataset& dataset, int64_t
   for (auto& upload : uploads_) upload = context.device().make_upload(memory_.bytes());
 }
 
-void DevicePictures::copy_whole_set() {
+void DevicePictures::copy_whole_set(const Beat& beat) {
   for (int64_t i = 0; i < dataset_.count(); ++i) {
     const PictureView picture = dataset_.picture(i, storage_);
     context_.device().upload(memory_.data() + all_[static_cast<size_t>(i)].offset, picture.pixels,
                              static_cast<size_t>(picture.bytes()));
+    beat();
   }
 }
 

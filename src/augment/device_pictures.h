@@ -23,8 +23,10 @@ class DevicePictures {
     int64_t offset = 0, height = 0, width = 0;
   };
 
-  // The data set outlives this. most_at_once: pictures of one provide(). Looks at every picture once.
-  DevicePictures(Context& context, const Dataset& dataset, int64_t most_at_once, int64_t resident_bytes);
+  // The data set outlives this. most_at_once: pictures of one provide(). Looks at every picture once, and copies a set
+  // of up to resident_bytes: beat between pictures.
+  DevicePictures(Context& context, const Dataset& dataset, int64_t most_at_once, int64_t resident_bytes,
+                 const Beat& beat = no_beat);
 
   // The pictures are there for what is queued on the device from now on, until the next call.
   std::span<const Place> provide(std::span<const int64_t> samples);
@@ -35,7 +37,7 @@ class DevicePictures {
   bool resident() const { return resident_; }
 
  private:
-  void copy_whole_set();
+  void copy_whole_set(const Beat& beat);
 
   Context& context_;
   const Dataset& dataset_;

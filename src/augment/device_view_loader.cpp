@@ -29,12 +29,13 @@ const Images& DeviceRenderer::render(std::span<const uint8_t> pictures) {
 }
 
 DeviceViewLoader::DeviceViewLoader(Context& context, const Dataset& dataset, const SamplePlan& plan,
-                                   const ViewParams& params, const ViewLoaderSettings& settings, int64_t resident_bytes)
+                                   const ViewParams& params, const ViewLoaderSettings& settings, int64_t resident_bytes,
+                                   const Beat& beat)
     : plan_(plan),
       params_(params),
       settings_(settings),
       key_(philox_key(settings.seed, RandomPurpose::kViews)),
-      pictures_(context, dataset, settings.shard_count * plan.images_per_shard(), resident_bytes),
+      pictures_(context, dataset, settings.shard_count * plan.images_per_shard(), resident_bytes, beat),
       renderer_(context, params, settings.shard_count, 2 * plan.images_per_shard(), pictures_.largest_height(),
                 pictures_.largest_width()),
       next_step_(settings.start_step) {
@@ -68,10 +69,10 @@ const Batch& DeviceViewLoader::next() {
 }
 
 DeviceEvaluationSource::DeviceEvaluationSource(Context& context, const Dataset& dataset, const ViewParams& params,
-                                               int64_t shards, int64_t samples)
+                                               int64_t shards, int64_t samples, const Beat& beat)
     : dataset_(dataset),
       call_images_(shards * samples),
-      pictures_(context, dataset, call_images_, 0),  // in calls: the training set need not be there twice
+      pictures_(context, dataset, call_images_, 0, beat),  // in calls: the training set need not be there twice
       renderer_(context, params, shards, samples, pictures_.largest_height(), pictures_.largest_width()) {}
 
 ConstImages DeviceEvaluationSource::load(int64_t first) {

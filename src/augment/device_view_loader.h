@@ -41,9 +41,10 @@ class DeviceRenderer {
 
 class DeviceViewLoader final : public BatchSource {
  public:
-  // As ViewLoader; settings.workers has no meaning here.
+  // As ViewLoader; settings.workers has no meaning here. beat: while the data set goes to the device.
   DeviceViewLoader(Context& context, const Dataset& dataset, const SamplePlan& plan, const ViewParams& params,
-                   const ViewLoaderSettings& settings, int64_t resident_bytes = kResidentBytes);
+                   const ViewLoaderSettings& settings, int64_t resident_bytes = kResidentBytes,
+                   const Beat& beat = no_beat);
 
   const Batch& next() override;
   double last_wait_s() const override { return last_wait_s_; }  // the host's part: drawing and queueing
@@ -63,7 +64,7 @@ class DeviceViewLoader final : public BatchSource {
 class DeviceEvaluationSource final : public EvaluationSource {
  public:
   DeviceEvaluationSource(Context& context, const Dataset& dataset, const ViewParams& params, int64_t shards,
-                         int64_t samples);
+                         int64_t samples, const Beat& beat = no_beat);
 
   int64_t call_images() const override { return call_images_; }
   ConstImages load(int64_t first) override;

@@ -29,15 +29,17 @@ class HostEvaluationSource final : public EvaluationSource {
 }  // namespace
 
 std::unique_ptr<BatchSource> make_batch_source(Context& context, const Dataset& dataset, const SamplePlan& plan,
-                                               const ViewParams& params, const ViewLoaderSettings& settings) {
+                                               const ViewParams& params, const ViewLoaderSettings& settings,
+                                               const Beat& beat) {
   if (context.device().is_cpu()) return std::make_unique<ViewLoader>(dataset, plan, params, settings);
-  return std::make_unique<DeviceViewLoader>(context, dataset, plan, params, settings);
+  return std::make_unique<DeviceViewLoader>(context, dataset, plan, params, settings, kResidentBytes, beat);
 }
 
 std::unique_ptr<EvaluationSource> make_evaluation_source(Context& context, const Dataset& dataset,
-                                                         const ViewParams& params, int64_t shards, int64_t samples) {
+                                                         const ViewParams& params, int64_t shards, int64_t samples,
+                                                         const Beat& beat) {
   if (!context.device().is_cpu())
-    return std::make_unique<DeviceEvaluationSource>(context, dataset, params, shards, samples);
+    return std::make_unique<DeviceEvaluationSource>(context, dataset, params, shards, samples, beat);
   const Images shape{nullptr, shards, samples, 3, params.size, params.size};
   return std::make_unique<HostEvaluationSource>(context, dataset, params, shape);
 }

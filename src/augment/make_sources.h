@@ -10,12 +10,14 @@
 
 namespace simclr {
 
-// What is passed in outlives what is returned.
+// What is passed in outlives what is returned. beat: while the data set goes to a GPU.
 std::unique_ptr<BatchSource> make_batch_source(Context& context, const Dataset& dataset, const SamplePlan& plan,
-                                               const ViewParams& params, const ViewLoaderSettings& settings);
+                                               const ViewParams& params, const ViewLoaderSettings& settings,
+                                               const Beat& beat = no_beat);
 
 // Calls of shards * samples pictures.
 std::unique_ptr<EvaluationSource> make_evaluation_source(Context& context, const Dataset& dataset,
-                                                         const ViewParams& params, int64_t shards, int64_t samples);
+                                                         const ViewParams& params, int64_t shards, int64_t samples,
+                                                         const Beat& beat = no_beat);
 
 }  // namespace simclr

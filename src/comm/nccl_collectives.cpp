@@ -33,12 +33,13 @@ std::byte* at(const TypedSpan& span, int64_t element) {
 
 class Communicator final : public CommunicatorHealth {
  public:
-  Communicator(Collectives& bootstrap) {
+  Communicator(Collectives& bootstrap, CollectiveObserver* observer) {
     ncclUniqueId id{};
     if (bootstrap.rank() == 0) SIMCLR_NCCL(ncclGetUniqueId(&id));
     bootstrap.broadcast(std::as_writable_bytes(std::span(&id, 1)), 0);
     bootstrap.barrier();  // an MPI that works only while it is called has delivered the id to everybody
     ncclComm_t comm = nullptr;
+    const InsideCollective waiting(observer);  // seconds, and as long as the last rank takes to come
     SIMCLR_NCCL(ncclCommInitRank(&comm, bootstrap.size(), id, bootstrap.rank()));
     comm_ = comm;
   }
@@ -67,7 +68,7 @@ class Communicator final : public CommunicatorHealth {
 
 class Nccl : public NcclCollectives {
  public:
-  Nccl(Collectives& bootstrap, Context& context)
+  Nccl(Collectives& bootstrap, Context& context, CollectiveObserver* observer)
       : rank_(bootstrap.rank()),
         size_(bootstrap.size()),
         device_(context.device()),
@@ -76,7 +77,7 @@ class Nccl : public NcclCollectives {
         computed_(make_event()),
         communicated_(make_event()),
         scratch_(context.allocate(static_cast<size_t>(kScratchBytes))),
-        communicator_(std::make_shared<Communicator>(bootstrap)) {
+        communicator_(std::make_shared<Communicator>(bootstrap, observer)) {
     exec_.stream = stream_.get();
   }
 
@@ -235,9 +236,10 @@ class FastestNccl final : public Nccl {
 
 }  // namespace
 
-std::unique_ptr<NcclCollectives> make_nccl_collectives(Collectives& bootstrap, Context& context, Reduction reduction) {
-  if (reduction == Reduction::kFastest) return std::make_unique<FastestNccl>(bootstrap, context);
-  return std::make_unique<Nccl>(bootstrap, context);
+std::unique_ptr<NcclCollectives> make_nccl_collectives(Collectives& bootstrap, Context& context, Reduction reduction,
+                                                       CollectiveObserver* observer) {
+  if (reduction == Reduction::kFastest) return std::make_unique<FastestNccl>(bootstrap, context, observer);
+  return std::make_unique<Nccl>(bootstrap, context, observer);
 }
 
 std::string nccl_version() {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "src/comm/collective_observer.h"
 #include "src/comm/collectives.h"
 #include "src/comm/communicator_health.h"
 #include "src/config/settings.h"
@@ -23,8 +24,10 @@ class NcclCollectives : public Collectives {
 };
 
 // Collective over bootstrap (host memory), which carries the unique id from rank 0 and is not used afterwards. The
-// context computes on a GPU and outlives what is returned. Takes 32 MiB of GPU memory.
-std::unique_ptr<NcclCollectives> make_nccl_collectives(Collectives& bootstrap, Context& context, Reduction reduction);
+// context computes on a GPU and outlives what is returned. Takes 32 MiB of GPU memory. The observer, which may be null,
+// sees NCCL's start as one wait for the other ranks.
+std::unique_ptr<NcclCollectives> make_nccl_collectives(Collectives& bootstrap, Context& context, Reduction reduction,
+                                                       CollectiveObserver* observer = nullptr);
 
 // "NCCL 2.28.9"; empty in a build without CUDA.
 std::string nccl_version();

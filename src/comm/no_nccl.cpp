@@ -3,7 +3,7 @@
 
 namespace simclr {
 
-std::unique_ptr<NcclCollectives> make_nccl_collectives(Collectives&, Context&, Reduction) {
+std::unique_ptr<NcclCollectives> make_nccl_collectives(Collectives&, Context&, Reduction, CollectiveObserver*) {
   fail(ExitCode::kOther, "internal error: NCCL in a build without CUDA");
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "src/base/beat.h"
 #include "src/device/device.h"
 
 namespace simclr {
@@ -34,6 +35,7 @@ struct CudaDeviceOptions {
   int ordinal = 0;
   int threads = 1;  // of the host
   Precision precision = Precision::kFp32;
+  Beat beat = no_beat;  // between the context of the GPU and the start of the libraries, a second or more each
 };
 std::shared_ptr<Device> make_cuda_device(const CudaDeviceOptions& options);
 

@@ -59,10 +59,13 @@ class CudaDevice final : public Device {
       : ordinal_(options.ordinal), threads_(options.threads), precision_(options.precision) {
     SIMCLR_CUDA(cudaSetDevice(ordinal_));
     stream_ = make_stream();
+    options.beat();
     blas_ = make_cublas(stream_.get());
     blas_workspace_ = make_device_memory(kBlasWorkspaceBytes);
     SIMCLR_CUBLAS(cublasSetWorkspace(blas_.get(), blas_workspace_.get(), kBlasWorkspaceBytes));
+    options.beat();
     dnn_ = make_cudnn(stream_.get());
+    options.beat();
   }
   ~CudaDevice() override = default;
   CudaDevice(const CudaDevice&) = delete;

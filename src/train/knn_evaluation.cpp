@@ -13,7 +13,7 @@ std::vector<int32_t> labels_of(const Dataset& dataset) {
 
 }  // namespace
 
-KnnEvaluation::KnnEvaluation(Parts& parts, const Site& site)
+KnnEvaluation::KnnEvaluation(Parts& parts, const Site& site, const Beat& beat)
     : site_(site),
       model_(parts.model),
       host_exec_{.threads = site.context.threads()},
@@ -22,7 +22,7 @@ KnnEvaluation::KnnEvaluation(Parts& parts, const Site& site)
       test_{*parts.test_set, {}, labels_of(*parts.test_set)} {
   for (Split* split : {&train_, &test_}) {
     split->source = make_evaluation_source(site.context, split->dataset, parts.view, parts.geometry.local_shards,
-                                           parts.geometry.samples());
+                                           parts.geometry.samples(), beat);
   }
 }
 

@@ -17,8 +17,8 @@ namespace simclr {
 class KnnEvaluation {
  public:
   // The references outlive this. Pictures go through the network in calls of the training step's shape: one shard of 2n
-  // pictures is the unit whose bits depend on nothing else.
-  KnnEvaluation(Parts& parts, const Site& site);
+  // pictures is the unit whose bits depend on nothing else. beat: while the pictures are looked through.
+  KnnEvaluation(Parts& parts, const Site& site, const Beat& beat = no_beat);
 
   // Collective. The same result on every rank, for every number of ranks and threads. beat: between calls of the
   // network and blocks of the vote.
