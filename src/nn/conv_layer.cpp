@@ -3,11 +3,26 @@
 namespace simclr {
 namespace {
 
+// The plan of the run that is resumed, or null where there is none, or the library no longer makes it. Who resumes
+// compares the plans with those of the checkpoint (state_io.cpp) and says so.
+std::unique_ptr<Conv2dPlan> make_plan_as_before(const LayerContext& lc, const std::string& weight,
+                                                const Conv2dParams& params) {
+  const auto before = lc.plans.before.find(weight);
+  if (before == lc.plans.before.end()) return nullptr;
+  try {
+    return make_conv2d_plan(lc.context.exec(), params, before->second);
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
 // Where there is a choice of algorithms, rank 0's: two devices of one model may rank them differently.
-std::unique_ptr<Conv2dPlan> make_shared_plan(const LayerContext& lc, const Conv2dParams& params) {
-  auto plan = make_conv2d_plan(lc.context.exec(), params);
+std::unique_ptr<Conv2dPlan> make_shared_plan(const LayerContext& lc, const std::string& weight,
+                                             const Conv2dParams& params) {
+  auto plan = make_plan_as_before(lc, weight, params);
+  if (!plan) plan = make_conv2d_plan(lc.context.exec(), params);
   if (plan->choice().empty()) return plan;
-  const std::string choice = lc.share_choice(plan->choice());
+  const std::string choice = lc.plans.share(plan->choice());
   return choice == plan->choice() ? std::move(plan) : make_conv2d_plan(lc.context.exec(), params, choice);
 }
 
@@ -16,16 +31,17 @@ std::unique_ptr<Conv2dPlan> make_shared_plan(const LayerContext& lc, const Conv2
 ConvLayer::ConvLayer(const LayerContext& lc, const std::string& name, const ConvShape& s)
     : context_(&lc.context),
       weight_(&lc.store.add(name + ".weight", {s.out, s.in, s.kernel, s.kernel}, GradientScope::kPerRank)),
-      plan_(make_shared_plan(lc, Conv2dParams{.shards = lc.geometry.local_shards,
-                                              .samples = lc.geometry.samples(),
-                                              .in_channels = s.in,
-                                              .out_channels = s.out,
-                                              .height = s.height,
-                                              .width = s.width,
-                                              .kernel = s.kernel,
-                                              .stride = s.stride,
-                                              .padding = s.padding,
-                                              .input_is_images = s.input_is_images})) {
+      plan_(make_shared_plan(lc, weight_->name,
+                             Conv2dParams{.shards = lc.geometry.local_shards,
+                                          .samples = lc.geometry.samples(),
+                                          .in_channels = s.in,
+                                          .out_channels = s.out,
+                                          .height = s.height,
+                                          .width = s.width,
+                                          .kernel = s.kernel,
+                                          .stride = s.stride,
+                                          .padding = s.padding,
+                                          .input_is_images = s.input_is_images})) {
   lc.context.reserve(plan_->scratch());
 }
 

@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <string>
 
 #include "src/comm/collectives.h"
 #include "src/config/settings.h"
 #include "src/device/context.h"
 #include "src/nn/parameter_store.h"
+#include "src/nn/plan_choices.h"
 
 namespace simclr {
 
@@ -28,19 +27,13 @@ struct ShardGeometry {
 // Train: batch statistics over all ranks. Evaluate: running statistics, no communication.
 enum class Mode { kTrain, kEvaluate };
 
-// A choice that all ranks must share: takes this rank's, returns the one in force. Collective.
-using ShareChoice = std::function<std::string(const std::string& mine)>;
-inline std::string own_choice(const std::string& mine) {
-  return mine;
-}
-
 struct LayerContext {
   Context& context;
   Collectives& collectives;
   ParameterStore& store;
   ShardGeometry geometry;
   BatchNormSettings batch_norm;
-  ShareChoice share_choice = own_choice;
+  PlanChoices plans;
 };
 
 }  // namespace simclr

@@ -5,8 +5,8 @@
 namespace simclr {
 
 Model::Model(Context& context, Collectives& collectives, const ShardGeometry& geometry, const ModelSettings& settings,
-             int64_t image_size, uint64_t seed, const ShareChoice& share_choice)
-    : lc_{context, collectives, store_, geometry, settings.batch_norm, share_choice},
+             int64_t image_size, uint64_t seed, const PlanChoices& plans)
+    : lc_{context, collectives, store_, geometry, settings.batch_norm, plans},
       settings_(settings),
       encoder_(lc_, settings.encoder, image_size),
       projector_(lc_, settings.projector, encoder_.out_features()) {

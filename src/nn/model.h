@@ -10,9 +10,9 @@ namespace simclr {
 
 class Model {
  public:
-  // Allocates everything; weights are initialised from the seed. share_choice: for the plans of convolutions.
+  // Allocates everything; weights are initialised from the seed.
   Model(Context& context, Collectives& collectives, const ShardGeometry& geometry, const ModelSettings& settings,
-        int64_t image_size, uint64_t seed, const ShareChoice& share_choice = own_choice);
+        int64_t image_size, uint64_t seed, const PlanChoices& plans = {});
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 

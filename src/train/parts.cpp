@@ -27,7 +27,8 @@ std::string agree_on_data(Collectives& collectives, const Dataset& train, const 
 
 }  // namespace
 
-Parts::Parts(const Settings& s, const Topology& topology, const Site& site, const Beat& beat)
+Parts::Parts(const Settings& s, const Topology& topology, const Site& site, const Beat& beat,
+             const PlanNames& plans_before)
     : settings(s),
       train_set(agree_on(site.host, [&] { return open_dataset(s.data, Split::kTrain, beat); })),
       test_set(agree_on(site.host, [&] { return open_dataset(s.data, Split::kTest, beat); })),
@@ -45,7 +46,12 @@ Parts::Parts(const Settings& s, const Topology& topology, const Site& site, cons
                     })),
       context(site.context),
       model(context, site.collectives, geometry, s.model, s.data.image_size, s.run.seed,
-            [&](const std::string& mine) { return broadcast_text(site.host, mine); }),
+            {.before = plans_before,
+             .share =
+                 [&](const std::string& mine) {
+                   beat();
+                   return broadcast_text(site.host, mine);
+                 }}),
       loss(make_loss(context, site.collectives, s.loss,
                      {.batch = s.train.global_batch, .columns = s.model.projector.output, .shards = geometry.shards})),
       optimizer(make_optimizer(context, model.store(), s.optimizer)),

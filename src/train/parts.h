@@ -20,8 +20,9 @@ namespace simclr {
 
 struct Parts {
   // Throws AgreedError: kData for a data set that cannot be used or cannot fill one batch. beat: while the data are
-  // read and looked through.
-  Parts(const Settings& settings, const Topology& topology, const Site& site, const Beat& beat = no_beat);
+  // read and looked through, and between the plans of convolutions. plans_before: see PlanChoices; rank 0's count.
+  Parts(const Settings& settings, const Topology& topology, const Site& site, const Beat& beat = no_beat,
+        const PlanNames& plans_before = {});
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 

@@ -116,15 +116,16 @@ void set_up_device(const DeviceDecision& decision, const Settings& settings, con
                    RunHandles& run) {
   if (topology.rank == 0 && !decision.sentence.empty()) log_info("{}", decision.sentence);
   const int threads = choose_threads(topology, settings.run.threads);
+  const Beat beat = [&] { run.heartbeat.beat(); };
   run.context = agree_on(*run.bootstrap, [&] {
     if (decision.cuda) {
-      return std::make_unique<Context>(
-          make_cuda_device({.ordinal = decision.ordinal, .threads = threads, .precision = settings.run.precision}));
+      return std::make_unique<Context>(make_cuda_device(
+          {.ordinal = decision.ordinal, .threads = threads, .precision = settings.run.precision, .beat = beat}));
     }
     return std::make_unique<Context>(threads);
   });
   if (!decision.cuda) return;
-  run.nccl = make_nccl_collectives(*run.bootstrap, *run.context, settings.train.reduction);
+  run.nccl = make_nccl_collectives(*run.bootstrap, *run.context, settings.train.reduction, &run.heartbeat);
   run.staged = std::make_unique<StagedCollectives>(*run.nccl, run.context->shared_device(), &run.heartbeat);
   if (run.watchdog) run.watchdog->watch(run.nccl->health());
 }
@@ -140,6 +141,32 @@ CheckpointHeader make_header(const Parts& parts, const Topology& topology) {
   return {.config_yaml = print_config(parts.settings),
           .config_hash = config_hash(parts.settings),
           .environment = std::move(environment)};
+}
+
+// The plans of the run that this one goes on from, on rank 0: with them its bits go on.
+PlanNames plans_of_checkpoint(const std::filesystem::path& folder, const CommandLine& line, const Settings& settings,
+                              const Site& site, const Beat& beat) {
+  return agree_on(site.host, [&]() -> PlanNames {
+    if (site.host.rank() != 0 || site.context.device().is_cpu() || line.dry_run) return {};
+    const CheckpointStore store(folder / "checkpoints", settings.checkpoint.keep, beat);
+    const ResumePoint point = store.resolve(line.resume);
+    const auto plans = point.header.environment.find("plans");
+    return plans == point.header.environment.end() ? PlanNames{} : read_plan_names(plans->second);
+  });
+}
+
+// An error of this rank alone is told before anything is destroyed: to give memory of a GPU back is to wait for what is
+// queued there, and that may wait for ranks that wait for this one.
+template <typename Work>
+ExitCode or_end_all_ranks(RunHandles& run, Work&& work) {
+  try {
+    return work();
+  } catch (const AgreedError&) {
+    throw;
+  } catch (...) {
+    const Error error = as_error(std::current_exception());
+    end_all_ranks(run.way(), Error(error.code(), fmt::format("after step {}: {}", run.status.step, error.what())));
+  }
 }
 
 MetricsFile open_metrics(const std::filesystem::path& folder, int64_t step) {
@@ -200,7 +227,7 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
                   "the bits of a result depend on them: use one image on all hosts, or train.reduction: fastest");
   }
   const Beat beat = [&] { run.heartbeat.beat(); };
-  Parts parts(settings, topology, site, beat);
+  Parts parts(settings, topology, site, beat, plans_of_checkpoint(folder, line, settings, site, beat));
   beat();
   if (!site.context.device().is_cpu()) {
     require_equal(site.host, ExitCode::kDevice, "the choice of cuDNN plans", parts.model.describe_plans(),
@@ -237,14 +264,15 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
     metrics.emplace(open_metrics(folder, first_step));
   });
   std::optional<KnnEvaluation> knn;
-  if (settings.evaluate.knn.every_epochs > 0) knn.emplace(parts, site);
+  if (settings.evaluate.knn.every_epochs > 0) knn.emplace(parts, site, beat);
   const auto loader = make_batch_source(site.context, *parts.train_set, *parts.plan, parts.view,
                                         {.seed = settings.run.seed,
                                          .first_shard = parts.geometry.first_shard,
                                          .shard_count = parts.geometry.local_shards,
                                          .start_step = first_step,
                                          .end_step = parts.total_steps(),
-                                         .workers = resolve_workers(settings.data.workers)});
+                                         .workers = resolve_workers(settings.data.workers)},
+                                        beat);
   Trainer trainer({.settings = settings,
                    .site = site,
                    .heartbeat = run.heartbeat,
@@ -268,13 +296,15 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
                    .first_step = first_step,
                    .total_steps = parts.total_steps(),
                    .started_s = run.started_s});
-  const TrainOutcome outcome = trainer.run();
-  run.heartbeat.beat(outcome.step, Phase::kEnding);
-  if (first) log_info("weights sha256: {}", state.weights_hash());
-  if (!outcome.stopped) return leave_in_order(run.way(), ExitCode::kDone);
-  if (first)
-    log_info("stopped after step {} ({}); start the same command again to go on", outcome.step, outcome.reason);
-  return leave_in_order(run.way(), ExitCode::kStopped, outcome.reason);
+  return or_end_all_ranks(run, [&] {
+    const TrainOutcome outcome = trainer.run();
+    run.heartbeat.beat(outcome.step, Phase::kEnding);
+    if (first) log_info("weights sha256: {}", state.weights_hash());
+    if (!outcome.stopped) return leave_in_order(run.way(), ExitCode::kDone);
+    if (first)
+      log_info("stopped after step {} ({}); start the same command again to go on", outcome.step, outcome.reason);
+    return leave_in_order(run.way(), ExitCode::kStopped, outcome.reason);
+  });
 }
 
 }  // namespace simclr

@@ -1,0 +1,28 @@
+// The text in which a checkpoint records the plans of convolutions, read back.
+#include "src/nn/plan_choices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace simclr {
+namespace {
+
+TEST(PlanNames, AreReadByTheNameOfTheWeight) {
+  EXPECT_EQ(read_plan_names("conv1.weight: engine 12 knobs 2=3; engine 0 knobs; layer1.0.conv1.weight: engine 2 knobs "
+                            "2=3,13=4; engine 1 knobs; engine 5 knobs"),
+            (PlanNames{{"conv1.weight", "engine 12 knobs 2=3; engine 0 knobs"},
+                       {"layer1.0.conv1.weight", "engine 2 knobs 2=3,13=4; engine 1 knobs; engine 5 knobs"}}));
+}
+
+TEST(PlanNames, AreNoneInATextOfNone) {
+  EXPECT_TRUE(read_plan_names("").empty());
+  EXPECT_TRUE(read_plan_names("engine 1 knobs; engine 2 knobs").empty());
+  EXPECT_EQ(read_plan_names("conv1.weight: "), (PlanNames{{"conv1.weight", ""}}));
+}
+
+TEST(PlanChoices, AreThoseOfTheRankUnlessShared) {
+  EXPECT_EQ(PlanChoices{}.share("engine 3 knobs"), "engine 3 knobs");
+}
+
+}  // namespace
+}  // namespace simclr
