@@ -11,6 +11,7 @@
 #include "src/comm/element.h"
 #include "src/comm/gradient_reducer.h"
 #include "src/comm/make_collectives.h"
+#include "src/comm/nccl_check.h"
 #include "src/comm/nccl_collectives.h"
 #include "src/comm/staged_collectives.h"
 #include "src/comm/topology.h"
@@ -61,6 +62,15 @@ bool tree_is_possible() {
   return is_power_of_two(test_session().size());
 }
 
+// One GPU a rank: on a real machine there may be fewer.
+class NcclCollectivesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const int gpus = probe_gpus().count, ranks = test_session().size();
+    if (gpus < ranks) GTEST_SKIP() << ranks << " ranks, and this machine has " << gpus << " GPUs";
+  }
+};
+
 template <typename T>
 void check_sums(Collectives& c, int64_t count) {
   std::vector<T> data = values<T>(c.rank(), count);
@@ -84,7 +94,7 @@ void check_scatter(Collectives& c, int64_t count) {
   }
 }
 
-TEST(NcclCollectives, SumAndScatterExactlyAtEveryLength) {
+TEST_F(NcclCollectivesTest, SumAndScatterExactlyAtEveryLength) {
   for (const bool fast : {false, true}) {
     if (!fast && !tree_is_possible()) continue;
     Collectives& c = fast ? fastest().staged : ordered().staged;
@@ -101,7 +111,7 @@ TEST(NcclCollectives, SumAndScatterExactlyAtEveryLength) {
   }
 }
 
-TEST(NcclCollectives, AddInTheTreeOrder) {
+TEST_F(NcclCollectivesTest, AddInTheTreeOrder) {
   if (!tree_is_possible()) GTEST_SKIP() << "an ordered sum wants a power of two of ranks";
   Collectives& c = ordered().staged;
   for (const int64_t count : kCounts) {
@@ -120,7 +130,7 @@ TEST(NcclCollectives, AddInTheTreeOrder) {
   }
 }
 
-TEST(NcclCollectives, GatherAndBroadcastBytesFloatsAndDoubles) {
+TEST_F(NcclCollectivesTest, GatherAndBroadcastBytesFloatsAndDoubles) {
   Collectives& c = fastest().staged;
   for (const int64_t count : kCounts) {
     const std::vector<double> send = values<double>(c.rank(), count);
@@ -145,7 +155,7 @@ TEST(NcclCollectives, GatherAndBroadcastBytesFloatsAndDoubles) {
 }
 
 // Sums beside the computation: what is queued after finish() sees them, whenever the streams run.
-TEST(NcclCollectives, SumBucketsBesideTheComputation) {
+TEST_F(NcclCollectivesTest, SumBucketsBesideTheComputation) {
   if (!tree_is_possible()) GTEST_SKIP() << "an ordered sum wants a power of two of ranks";
   Gpu& gpu = ordered();
   const int64_t count = 10007, bucket = 1500;
@@ -178,7 +188,7 @@ TEST(NcclCollectives, SumBucketsBesideTheComputation) {
 
 // What is queued on the device's stream before an operation is seen by it, and it by what is queued after. Many times:
 // with streams that run at random moments, each is a chance to be early.
-TEST(NcclCollectives, StandInTheOrderOfTheComputation) {
+TEST_F(NcclCollectivesTest, StandInTheOrderOfTheComputation) {
   Gpu& gpu = fastest();
   Device& device = gpu.context.device();
   const int64_t count = 100;
@@ -212,9 +222,26 @@ TEST(NcclCollectives, StandInTheOrderOfTheComputation) {
   }
 }
 
-TEST(NcclCollectives, AHealthyCommunicatorHasNoError) {
+TEST_F(NcclCollectivesTest, AHealthyCommunicatorHasNoError) {
   EXPECT_EQ(fastest().nccl->health()->error(), "");
   EXPECT_NE(nccl_version().find("NCCL 2."), std::string::npos);
+}
+
+TEST(NcclCheck, NamesCallAndPlace) {
+  nccl_check(ncclSuccess, "", "", 0);
+  nccl_check(ncclInProgress, "", "", 0);
+  const auto text = [](const char* file) -> std::string {
+    try {
+      nccl_check(ncclInvalidUsage, "ncclSend(...)", file, 7);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ExitCode::kDevice);
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_NE(text("/x/src/comm/a.cpp").find(", in ncclSend(...) at src/comm/a.cpp:7"), std::string::npos);
+  EXPECT_NE(text("/x/a.cpp").find(" at /x/a.cpp:7"), std::string::npos);
+  EXPECT_EQ(text("/x/a.cpp").find("NCCL: "), 0U);
 }
 
 }  // namespace

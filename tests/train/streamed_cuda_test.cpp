@@ -1,0 +1,89 @@
+// A whole run on one GPU: a data set that does not fit there trains to the same bits as one that does; and what takes
+// long before the first step says that it gets on.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "src/augment/device_view_loader.h"
+#include "src/comm/nccl_collectives.h"
+#include "src/comm/single_process_collectives.h"
+#include "src/comm/staged_collectives.h"
+#include "src/device/choose_device.h"
+#include "src/train/parts.h"
+#include "src/train/trainer.h"
+#include "tests/base/temporary_folder.h"
+#include "tests/train/small_run.h"
+
+namespace simclr {
+namespace {
+
+// One GPU with all that a run computes with.
+struct GpuRun {
+  explicit GpuRun(const Settings& settings, const Beat& beat = no_beat)
+      : context(make_cuda_device({.precision = settings.run.precision})),
+        nccl(make_nccl_collectives(alone, context, settings.train.reduction)),
+        staged(*nccl, context.shared_device(), nullptr),
+        site{context, *nccl, staged},
+        parts(settings, {}, site, beat) {}
+  SingleProcessCollectives alone;
+  Context context;
+  std::unique_ptr<NcclCollectives> nccl;
+  StagedCollectives staged;
+  Site site;
+  Parts parts;
+};
+
+// The weights after ten steps, with so many bytes of pictures on the GPU.
+std::string train(const Settings& settings, int64_t resident_bytes) {
+  const TemporaryFolder folder;
+  GpuRun run(settings);
+  StateIo state(CheckpointStore(folder.path() / "checkpoints", 1), {}, run.parts.model, *run.parts.optimizer, run.site);
+  state.resume("none", settings);
+  DeviceViewLoader loader(run.context, *run.parts.train_set, *run.parts.plan, run.parts.view,
+                          {.seed = settings.run.seed, .shard_count = run.parts.geometry.local_shards}, resident_bytes);
+  Heartbeat heartbeat;
+  Trainer trainer({.settings = settings,
+                   .site = run.site,
+                   .heartbeat = heartbeat,
+                   .plan = *run.parts.plan,
+                   .loader = loader,
+                   .model = run.parts.model,
+                   .loss = *run.parts.loss,
+                   .optimizer = *run.parts.optimizer,
+                   .schedule = run.parts.schedule,
+                   .state = state,
+                   .progress = [](int64_t, const std::string&) {},
+                   .geometry = run.parts.geometry,
+                   .total_steps = kSmallSteps});
+  EXPECT_EQ(trainer.run().step, kSmallSteps);
+  return state.weights_hash();
+}
+
+TEST(StreamedPictures, TrainToTheSameBits) {
+  const Settings settings = small_settings();
+  const int64_t all = int64_t{40} * 3 * 8 * 8;
+  const std::string resident = train(settings, all);
+  EXPECT_EQ(train(settings, all - 1), resident);
+  EXPECT_EQ(train(settings, 0), resident);
+  Settings other = settings;
+  other.run.seed = 5;
+  EXPECT_NE(train(other, 0), resident) << "the pictures matter";
+}
+
+TEST(Beats, BetweenPlansAndWhilePicturesGoToTheGpu) {
+  int beats = 0;
+  const Beat beat = [&] { ++beats; };
+  const Settings settings = small_settings();
+  GpuRun run(settings, beat);
+  const int convolutions = 1 + 4 * 2 + 3;  // ResNet-10
+  EXPECT_EQ(beats, (40 + 8) + (2 + 2) + 40 + convolutions) << "drawn; hashed; channel statistics; plans";
+  for (const int64_t resident_bytes : {kResidentBytes, int64_t{0}}) {
+    beats = 0;
+    DevicePictures pictures(run.context, *run.parts.train_set, 8, resident_bytes, beat);
+    EXPECT_EQ(beats, pictures.resident() ? 40 + 40 : 40) << "looked at, and copied";
+  }
+}
+
+}  // namespace
+}  // namespace simclr
