@@ -1,7 +1,7 @@
 """The program on GPUs; on a machine without, on the emulator (EMULATOR_*). The promise on 1, 2 and 4 GPUs, agreement
 with the CPU, resume on another number of GPUs, who calls MPI when, and what a machine without GPU or driver sees.
 
-Arguments: program, mpirun, the library mpi_calls, the program nm.
+Arguments: program, mpirun, the library mpi_calls, the program nm, EMULATED or NVCC. Exit code 77: not enough GPUs here.
 """
 
 import os
@@ -12,8 +12,17 @@ from collections import Counter
 
 from program import PROGRAM, SMALL, Folder, check, pids_of, run, start, finish, wait_for
 
-MPI_CALLS, NM = sys.argv[3], sys.argv[4]
-os.environ["EMULATOR_DEVICES"] = "4"
+MPI_CALLS, NM, EMULATED = sys.argv[3], sys.argv[4], sys.argv[5] == "EMULATED"
+GPUS = 4
+os.environ["EMULATOR_DEVICES"] = str(GPUS)
+if not EMULATED:
+    try:
+        there = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=60).stdout.count("GPU ")
+    except OSError:
+        there = 0
+    if there < GPUS:
+        print(f"skipped: it takes {GPUS} GPUs, this machine has {there}")
+        sys.exit(77)
 
 GPU = dict(SMALL, **{"run.device": "cuda", "run.threads": 1, "train.check_every": 3, "train.epochs": 4})
 
@@ -71,7 +80,7 @@ with Folder() as folder:
     check(resumed.code == 0 and resumed.state_hash() == whole.state_hash() and resumed.losses == whole.losses,
           "resumed on 4 GPUs: the bits of the unbroken run", resumed)
 
-    # A set that does not fit the GPU is another path of the views, a stop request another end.
+    # Another end: a stop request.
     asked = start(2, dict(GPU, **{"train.epochs": 2000, "evaluate.knn.every_epochs": 0}), folder / "asked")
     check(wait_for(lambda: (folder / "asked" / "metrics.jsonl").exists() and
                    (folder / "asked" / "metrics.jsonl").read_text().count("\n") > 3), "two GPUs train")
@@ -132,6 +141,15 @@ with Folder() as folder:
         check(wait_for(lambda: not pids_of(folder / name), 10), f"one rank {name}: no process is left")
 
     # Choice of the device.
+    knob("CUDA_VISIBLE_DEVICES", "0,1")
+    few = run(4, GPU, folder / "few")
+    check(few.code == 4 and "4 ranks on this node and 2 GPUs" in few.output, "fewer GPUs than ranks", few)
+    knob("CUDA_VISIBLE_DEVICES", "0")
+    shared = run(2, GPU, folder / "shared")
+    check(shared.code == 4 and "ranks 0 and 1" in shared.output and "one GPU" in shared.output, "two ranks on one GPU", shared)
+    del os.environ["CUDA_VISIBLE_DEVICES"]
+    if not EMULATED:
+        sys.exit(0)
     knob("EMULATOR_NO_DEVICE", "driver")
     auto = run(2, dict(GPU, **{"run.device": "auto", "train.epochs": 1}), folder / "no_driver")
     check(auto.code == 0 and "no GPU: no NVIDIA driver is loaded; training on the CPU" in auto.output, "auto without driver", auto)
@@ -142,10 +160,3 @@ with Folder() as folder:
     check(half.code == 2 and "this run computes on the CPU, which has fp32 only" in half.output, "bf16 falls on a CPU", half)
     half = run(1, dict(GPU, **{"run.device": "auto", "loss.algorithm": "streaming", "loss.products": "bf16"}), folder / "products")
     check(half.code == 2 and "loss.products: bf16, but this run computes on the CPU" in half.output, "so do its products", half)
-    del os.environ["EMULATOR_NO_DEVICE"]
-    knob("EMULATOR_DEVICES", "2")
-    few = run(4, GPU, folder / "few")
-    check(few.code == 4 and "4 ranks on this node and 2 GPUs" in few.output, "fewer GPUs than ranks", few)
-    knob("EMULATOR_DEVICES", "1")
-    shared = run(2, GPU, folder / "shared")
-    check(shared.code == 4 and "ranks 0 and 1" in shared.output and "one GPU" in shared.output, "two ranks on one GPU", shared)
