@@ -54,6 +54,6 @@ with Folder() as folder:
         check(wait_for(lambda: not pids_of(place), 10), f"{name}: no process is left")
 
     for rank in (0, 1):
-        failing(f"kernel_of_rank_{rank}", "EMULATOR_FAULT", f"{rank}:700", [f"rank {rank} (", "after step ", "illegal memory access"])
-    failing("network_of_rank_1", "EMULATOR_NCCL_FAULT", "1:250",
+        failing(f"kernel_of_rank_{rank}", "EMULATOR_FAULT", f"{rank}:1600", [f"rank {rank} (", "after step ", "illegal memory access"])
+    failing("network_of_rank_1", "EMULATOR_NCCL_FAULT", "1:300",
             ["rank 1 (", "the communication between GPUs failed after step ", "network error"])
