@@ -21,11 +21,13 @@ FILES = ["kernels/*_cuda.cu", "kernels/*_cuda.cpp", "kernels/*_cuda.cuh", "kerne
 def counts_of(build):
     """{file: {line: greatest count}} over all objects: a header's line counts where any object has run it."""
     lines = defaultdict(lambda: defaultdict(int))
-    counters = sorted(build.rglob("*.gcda"))
-    for start in range(0, len(counters), 50):
-        command = ["gcov", "--json-format", "--stdout"] + [str(p) for p in counters[start:start + 50]]
-        output = subprocess.run(command, capture_output=True, text=True, check=True, cwd=build).stdout
-        for document in output.splitlines():
+    for counters in sorted(build.rglob("*.gcda")):
+        # Counters of an object that was compiled anew since are no news of it.
+        result = subprocess.run(["gcov", "--json-format", "--stdout", str(counters)], capture_output=True, text=True, cwd=build)
+        if result.returncode != 0:
+            print(f"left out: {counters.relative_to(build)}: {result.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+            continue
+        for document in result.stdout.splitlines():
             for file in json.loads(document)["files"] if document.startswith("{") else []:
                 path = Path(file["file"])
                 path = path if path.is_absolute() else build / path
