@@ -28,7 +28,7 @@ PY
 # write_slurm_conf FOLDER NODES. What differs from a cluster of machines:
 #   each node has a TmpFS of its own, or the PMIx plug-ins of two nodes meet in one /tmp;
 #   config_overrides: nodes may claim more cores than there are; proctrack/linuxproc: no cgroups;
-#   waits are short (KillWait, GraceTime, the scheduler's intervals).
+#   two GPUs a node that are names only; waits are short (KillWait, GraceTime, the scheduler's intervals).
 write_slurm_conf() {
   local folder=$1 nodes=$2 ports host
   ports=$(free_ports $((nodes + 1)))
@@ -63,14 +63,16 @@ PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 SlurmctldParameters=preempt_send_user_signal
 MpiDefault=none
+GresTypes=gpu
 ReturnToService=2
 KillWait=10
 MinJobAge=600
-NodeName=n[1-$nodes] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((ports + 1))-$((ports + nodes))] CPUs=2 SocketsPerBoard=1 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=1000
+NodeName=n[1-$nodes] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((ports + 1))-$((ports + nodes))] CPUs=2 SocketsPerBoard=1 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=1000 Gres=gpu:2
 PartitionName=low Nodes=n[1-$nodes] Default=YES MaxTime=30 PriorityTier=1 PreemptMode=REQUEUE GraceTime=30
 PartitionName=abrupt Nodes=n[1-$nodes] MaxTime=30 PriorityTier=1 PreemptMode=REQUEUE GraceTime=0
 PartitionName=high Nodes=n[1-$nodes] MaxTime=30 PriorityTier=10 PreemptMode=OFF
 CONF
+  printf '%s\n' AutoDetect=off "NodeName=n[1-$nodes] Name=gpu File=/dev/null" "NodeName=n[1-$nodes] Name=gpu File=/dev/zero" >"$folder/gres.conf"
 }
 
 # start_cluster FOLDER NODES: returns when all nodes are idle; sets SLURM_CONF. False, with the reason, when they are not.

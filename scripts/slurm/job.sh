@@ -139,7 +139,7 @@ train() {
   choose_launcher
   step_before=$(status step) && step_before=${step_before:-0}
   [ ! -f "$run/status.json" ] || before=$(cksum <"$run/status.json")
-  say "start ${SLURM_RESTART_COUNT:-0} on ${SLURM_JOB_NODELIST:-?}, run folder $run: ${launch[*]} $program $*"
+  say "start ${SLURM_RESTART_COUNT:-0} on ${SLURM_JOB_NODELIST:-?}${SLURM_GPUS_ON_NODE:+ with $SLURM_GPUS_ON_NODE GPUs a node}, run folder $run: ${launch[*]} $program $*"
 
   "${launch[@]}" "$program" "$@" &
   child=$!

@@ -96,7 +96,7 @@ hold() {
   wait_until 90 "the first step" has_steps "$1"
   ranks_of "$1" | xargs kill -STOP
 }
-let_go() { ranks_of "$1" | xargs -r kill -CONT; }
+let_go() { ranks_of "$1" | xargs -r kill -CONT 2>/dev/null || true; }  # one that was killed may just have gone
 weights() { "$program" info "$(find "$folder/$1/checkpoints" -name 'step_*.safetensors' | sort | tail -n 1)" | grep '^weights sha256: '; }
 same_weights() { [ "$(weights "$1")" = "$(weights straight)" ]; }
 # A requeued job waits for two minutes in Slurm's hands, or until it is told not to. Its first start has to be over on all
@@ -106,13 +106,14 @@ start_again() {
   timeout 10 scontrol update jobid="$1" StartTime=now >/dev/null 2>&1 || true
   in_state "$1" "RUNNING COMPLETED FAILED"
 }
-# train NAME OPTIONS... -- ARGUMENTS...: a training named NAME into the folder NAME; prints the job's number.
+# train NAME OPTIONS... -- ARGUMENTS...: a training named NAME into the folder NAME, by train_cpu.sbatch or $script; prints
+# the job's number.
 train() {
   local name=$1 options=()
   shift
   while [ "$1" != -- ]; do options+=("$1") && shift; done
   shift
-  submit --job-name="$name" --output="$folder/$name.out" --cpus-per-task=1 --time=10 "${options[@]}" "$root/scripts/slurm/train_cpu.sbatch" \
+  submit --job-name="$name" --output="$folder/$name.out" --cpus-per-task=1 --time=10 "${options[@]}" "$root/scripts/slurm/${script:-train_cpu.sbatch}" \
     --config "$folder/tiny.yaml" --output "$folder/$name" "$@"
 }
 high() { submit --job-name=high --partition=high --nodes=2 --ntasks-per-node=2 --output=/dev/null --wrap "sleep 1"; }
@@ -145,15 +146,19 @@ echo "srun --mpi=list: $plugins"
 
 on_one=(--nodes=1 --ntasks-per-node=2) on_two=(--nodes=2 --ntasks-per-node=1)
 
-echo "-- an uninterrupted training, started by srun"
-job=$(train straight "${on_one[@]}" --)
+launchers=(srun mpirun)
+[[ "$plugins" == *pmix* ]] || launchers=(mpirun)
+
+echo "-- an uninterrupted training, by the script for GPU nodes (those of this cluster are names only)"
+job=$(script=train.sbatch train straight "${on_one[@]}" --gpus-per-node=2 --)
 wait_until 150 "the training finishes" in_state "$job" "COMPLETED FAILED"
 echo "used: $(grep -oE 'srun --mpi=[a-z0-9_]+|mpirun ' "$folder/straight.out" | head -n 1)"
 check "it finishes with 0, without a restart" [ "$(fact "$job" JobState)/$(fact "$job" ExitCode)/$(fact "$job" Restarts)" = COMPLETED/0:0/0 ]
 check "status.json says finished" status_is straight finished
+check "Slurm has given it two GPUs of a node" says straight "start 0 on n[12] with 2 GPUs a node"
 check "two ranks have trained" grep -q '"ranks": 2' "$folder/straight/status.json"
 
-for launcher in srun mpirun; do
+for launcher in "${launchers[@]}"; do
   where=("${on_two[@]}")
   [ "$launcher" = srun ] || where=("${on_one[@]}")
   echo "-- preempted with a warning, $launcher on ${where[0]#--nodes=} node(s)"
@@ -173,7 +178,7 @@ for launcher in srun mpirun; do
   check "$launcher: the weights are those of the uninterrupted training" same_weights "$name"
 done
 
-for launcher in srun mpirun; do
+for launcher in "${launchers[@]}"; do
   echo "-- preempted without a warning, $launcher"
   name=abrupt_$launcher
   job=$(SIMCLR_LAUNCHER=$launcher train "$name" --partition=abrupt "${on_one[@]}" --)
@@ -188,7 +193,7 @@ for launcher in srun mpirun; do
   check "$launcher: the weights are those of the uninterrupted training" same_weights "$name"
 done
 
-for launcher in srun mpirun; do
+for launcher in "${launchers[@]}"; do
   echo "-- cancelled, $launcher"
   name=cancelled_$launcher
   job=$(SIMCLR_LAUNCHER=$launcher train "$name" "${on_one[@]}" --)
