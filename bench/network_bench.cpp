@@ -18,9 +18,12 @@ void encoder_step(benchmark::State& state) {
   SingleProcessCollectives collectives;
   ParameterStore store;
   const LayerContext lc{
-      context, collectives, store,
+      context,
+      collectives,
+      store,
       ShardGeometry{.shards = 8, .local_shards = 8, .first_shard = 0, .images_per_shard = images / 16},
-      BatchNormSettings{}};
+      BatchNormSettings{},
+      PlanChoices{}};
   ResNet net(lc, {.depth = depth, .width = width}, 32);
   store.allocate(context);
   net.allocate_gradients(context);

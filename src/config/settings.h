@@ -126,8 +126,8 @@ struct LossSettings {
   double margin = 0.0;
   bool decoupled = false;
   DataType products = DataType::kFloat32;  // of streaming on a GPU
-  double lambda = 0.005;  // barlow_twins: weight of the off-diagonal part
-  double scale = 1.0;     // barlow_twins: of the whole loss
+  double lambda = 0.005;                   // barlow_twins: weight of the off-diagonal part
+  double scale = 1.0;                      // barlow_twins: of the whole loss
 
   bool operator==(const LossSettings&) const = default;
 };
