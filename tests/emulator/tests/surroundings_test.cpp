@@ -103,7 +103,7 @@ TEST(Settings, RandomOrdersFollowTheSeed) {
 }
 
 TEST(Settings, AFaultBreaksTheKernelThatItNames) {
-  EXPECT_THAT(run_scenario("event", {{"EMULATOR_FAULT", "0:2"}}).output, HasSubstr("value 1"));
+  EXPECT_THAT(run_scenario("event", {{"EMULATOR_FAULT", "0:2"}}).output, HasSubstr("value 3"));
   const Outcome outcome = run_scenario("event", {{"EMULATOR_FAULT", "0:1"}});
   EXPECT_THAT(outcome.output, HasSubstr("the planted fault"));
   EXPECT_THAT(outcome.output, HasSubstr("cudaErrorIllegalAddress"));
