@@ -68,7 +68,8 @@ def run_torch(view1, view2, temperature, threads, repeats, grad1=None, grad2=Non
 
 
 def call(words, threads):
-    env = dict(os.environ, OMP_NUM_THREADS=str(threads), OMP_WAIT_POLICY="passive")
+    # Waiting threads spin, which is the default: woken ones may share a core for longer than a small loss takes.
+    env = dict(os.environ, OMP_NUM_THREADS=str(threads), OMP_WAIT_POLICY="active")
     done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, text=True, env=env)
     if done.returncode:
         sys.exit(f"{words[0]} ended with {done.returncode}")
