@@ -33,7 +33,10 @@ std::optional<Verdict> StallDetector::look(std::span<const Pulse> pulses, double
     if (now.left) continue;
     const double dead_for = watched_s_ - seen.alive_s, still_for = watched_s_ - seen.progress_s;
     if (dead_for > timeout_s_) accuse(dead, Verdict::Kind::kDead, r, dead_for, now);
-    if (still_for > timeout_s_ && !now.waiting) accuse(stalled, Verdict::Kind::kStalled, r, still_for, now);
+    // A stopped process made its last progress before its last sign of life: the verdict waits for the latter.
+    const bool may_be_dead = dead_for > timeout_s_ / 2;
+    if (still_for > timeout_s_ && !now.waiting && !may_be_dead)
+      accuse(stalled, Verdict::Kind::kStalled, r, still_for, now);
     all_wait = all_wait && now.waiting && still_for > timeout_s_;
     if (now.waiting && (!waiting || now.step < waiting->last.step))
       waiting = Verdict{.kind = Verdict::Kind::kAllWaiting, .rank = r, .more = 0, .silent_s = still_for, .last = now};

@@ -115,6 +115,22 @@ TEST(StallDetector, FindsTheStalledRank) {
   EXPECT_EQ(story.verdict->rank, 2);
 }
 
+TEST(StallDetector, AProcessThatWasStoppedWithinAStepIsDeadNotStalled) {
+  Story story;
+  const int second = story.play(100, [](int t, auto& p) {
+    if (t <= 3) {
+      work(p[2]);
+    } else if (t <= 5) {
+      live(p[2]);  // in the middle of a step, then stopped
+    }
+    wait(p[0]);
+    wait(p[1]);
+  });
+  EXPECT_EQ(second, 11);  // last progress at 3, last sign of life at 5
+  EXPECT_EQ(story.verdict->kind, Verdict::Kind::kDead);
+  EXPECT_EQ(story.verdict->rank, 2);
+}
+
 TEST(StallDetector, LongWorkThatBeatsIsFine) {
   Story story;
   EXPECT_EQ(story.play(100,
