@@ -62,6 +62,7 @@ def drill(mpiexec, binary, name, folder):
     command += [binary, mishap, str(run), str(TIMEOUT_S)] + ([board] if board else [])
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
     faults = []
+    before = shared_memory()  # of other jobs, and what a job left that was killed while it started
     start = time.monotonic()
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     if mishap == "usr1":
@@ -104,7 +105,7 @@ def drill(mpiexec, binary, name, folder):
         faults.append(f"processes left: {left}")
         for process in left:
             os.kill(process, signal.SIGKILL)
-    names = shared_memory()
+    names = shared_memory() - before
     if names:
         time.sleep(1)  # another job may be just starting
         names &= shared_memory()
