@@ -16,8 +16,7 @@ TEXT
 
 [[ "${1:-}" != -* ]] || { usage && exit 2; }
 minutes=${1:-1}
-shift || true
-targets=("$@")
+targets=("${@:2}")
 [ "${#targets[@]}" -gt 0 ] || mapfile -t targets < <(cd tests/fuzz && ls ./*_fuzz.cpp | sed 's|^\./||; s|_fuzz\.cpp$||')
 command -v clang++ >/dev/null || { usage && exit 1; }
 

@@ -100,14 +100,17 @@ run_again() {
     return 1
   fi
   say "stopped at step $step ($(status reason)): requeued"
-  scontrol requeue "$(job_name)"
+  if ! scontrol requeue "$(job_name)"; then
+    say "scontrol did not requeue it; submit the job again to go on from the last checkpoint"
+    return 1
+  fi
 }
 
 # The warning of --signal: the launcher hands SIGUSR1 on to all ranks.
 on_warning() {
   signals=$((signals + 1))
   say "SIGUSR1: asking the training for a checkpoint"
-  [ -z "$child" ] || kill -USR1 "$child" 2>/dev/null || true
+  [ -z "$child" ] || kill -USR1 "$child" 2>/dev/null || true  # it may just have ended: its exit code tells
 }
 # scancel, a preemption, the time limit: the ranks have got SIGTERM too, and save. What becomes of the job is Slurm's
 # decision: a cancelled one must not come back.
@@ -145,7 +148,7 @@ train() {
   child=$!
   if [ "$signals" -gt 0 ]; then  # it came before there was anybody to hand it to: the launcher needs a moment
     sleep 1
-    kill -USR1 "$child" 2>/dev/null || true
+    kill -USR1 "$child" 2>/dev/null || true  # as above
   fi
   wait_for_child
 
@@ -156,7 +159,7 @@ train() {
   case $state in
     stopped)
       if [ "$ended" = 0 ]; then
-        run_again || true
+        run_again || true  # it has said why; the exit code stays the training's
       else
         say "stopped at step $(status step); what becomes of the job is Slurm's decision"
       fi

@@ -38,7 +38,7 @@ exec "$@"
 SCONTROL = """#!/bin/bash
 case $1 in
   show) echo "JobId=7 JobName=x JobState=$JOB_STATE Reason=None" ;;
-  requeue) echo "$2" >>"$FOLDER/requeued" ;;
+  requeue) [ -z "${REFUSE_REQUEUE:-}" ] && echo "$2" >>"$FOLDER/requeued" ;;
 esac
 """
 
@@ -98,6 +98,11 @@ class Job(unittest.TestCase):
         self.assertEqual(self.job(STATE="stopped", STEP=9, CODE=75), 75)
         self.assertEqual(self.requeued, ["7"])
         self.assertIn("stopped at step 9", self.output)
+
+    def test_a_requeue_that_slurm_refuses_is_told(self):
+        self.assertEqual(self.job(STATE="stopped", STEP=9, CODE=75, REFUSE_REQUEUE=1), 75, self.output)
+        self.assertEqual(self.requeued, [])
+        self.assertIn("scontrol did not requeue it; submit the job again", self.output)
 
     def test_stopped_counts_whatever_the_launcher_returns(self):
         self.assertEqual(self.job(STATE="stopped", STEP=9, CODE=1), 75)
