@@ -26,6 +26,9 @@ libfmt-dev         text formatting
 libcli11-dev       the command line
 nlohmann-json3-dev metrics.jsonl and the headers of checkpoints
 libssl-dev         SHA-256 of checkpoints and configurations
+libjpeg-dev        JPEG pictures (libjpeg-turbo)
+libpng-dev         PNG pictures, in and out
+zlib1g-dev         data sets in .gz files
 libgtest-dev       the tests
 libgmock-dev       the tests
 libbenchmark-dev   the benchmarks
@@ -61,7 +64,7 @@ missing_files() {
   for tool in g++ cmake ninja mpicxx mpirun; do command -v "$tool" >/dev/null || echo "$tool"; done
   command -v g++ >/dev/null || return 0
   for header in oneapi/dnnl/dnnl.hpp yaml-cpp/yaml.h spdlog/spdlog.h fmt/format.h CLI/CLI.hpp nlohmann/json.hpp \
-    openssl/evp.h gtest/gtest.h gmock/gmock.h benchmark/benchmark.h; do
+    openssl/evp.h jpeglib.h png.h zlib.h gtest/gtest.h gmock/gmock.h benchmark/benchmark.h; do
     echo "#include <$header>" | g++ -std=c++20 -E -x c++ - >/dev/null 2>&1 || echo "$header"
   done
 }

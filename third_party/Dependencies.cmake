@@ -11,6 +11,9 @@ find_package(yaml-cpp REQUIRED CONFIG)
 find_package(CLI11 REQUIRED CONFIG)
 find_package(nlohmann_json REQUIRED CONFIG)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(JPEG REQUIRED)  # libjpeg-turbo
+find_package(PNG REQUIRED)
+find_package(ZLIB REQUIRED)
 
 # yaml-cpp 0.7 (Debian 12) has no namespace in its target.
 if(NOT TARGET yaml-cpp::yaml-cpp)

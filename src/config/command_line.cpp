@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include "kernels/common/error.h"
+#include "src/config/config_options.h"
 #include "src/config/faults.h"
 #include "src/config/key_table.h"
 #include "src/config/loss_options.h"
@@ -15,25 +17,35 @@ namespace {
 
 constexpr const char* kHint = "see simclr_train --help";
 
+struct Subcommand {
+  Command command;
+  CLI::App* app;
+  std::function<void()> check;  // what one option alone cannot know; throws Error(kUsage)
+};
+
 struct Parser {
   CLI::App app{"Pre-trains an image encoder with SimCLR; without a subcommand it trains.", "simclr_train"};
-  CLI::App* info = nullptr;
-  CLI::App* loss = nullptr;
+  std::vector<Subcommand> subcommands;
 
   // The one that was given, or null.
-  const CLI::App* subcommand() const { return info->parsed() ? info : loss->parsed() ? loss : nullptr; }
+  const Subcommand* given() const {
+    for (const Subcommand& subcommand : subcommands)
+      if (subcommand.app->parsed()) return &subcommand;
+    return nullptr;
+  }
 };
+
+CLI::App* describe_info(CLI::App& app, std::string& file) {
+  CLI::App* info = app.add_subcommand("info", "Print what is in a checkpoint, with the sha256 of its weights");
+  info->add_option("FILE", file, "The checkpoint")->type_name("")->required();
+  info->fallthrough();  // options of training are recognised behind it too, and refused by name
+  return info;
+}
 
 void describe(Parser& parser, CommandLine& into, bool& version) {
   CLI::App& app = parser.app;
   app.set_help_flag("-h,--help", "Print this text and end");
-  app.add_option("--config", into.config, "The configuration (configs/reference.yaml lists all keys); needed to train")
-      ->type_name("FILE");
-  app.add_option("--set", into.overrides, "Replace one key, written as in YAML: views.crop_scale=[0.08,1]; repeatable")
-      ->type_name("section.key=value")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
+  describe_config(app, into.source, "needed to train");
   app.add_option("--resume", into.resume,
                  "auto: from the newest valid checkpoint of the run folder, if there is one; none: from the start; "
                  "PATH: from that checkpoint. Default: auto")
@@ -47,15 +59,15 @@ void describe(Parser& parser, CommandLine& into, bool& version) {
       "Exit codes: 0 done, 2 usage or configuration, 3 data, 4 device or communication, 5 diverged, 6 checkpoint or\n"
       "output, 75 stopped on request with a checkpoint written, 1 anything else");
 
-  parser.info = app.add_subcommand("info", "Print what is in a checkpoint, with the sha256 of its weights");
-  parser.info->add_option("FILE", into.info_file, "The checkpoint")->type_name("")->required();
-  parser.info->fallthrough();  // options of training are recognised behind it too, and refused by name
-  parser.loss = describe_loss(app, into.loss);
+  parser.subcommands = {
+      {Command::kInfo, describe_info(app, into.info_file), [] {}},
+      {Command::kLoss, describe_loss(app, into.loss), [&into] { check_loss_options(into.loss, kHint); }},
+  };
 }
 
 // The option that an unknown argument was probably meant to be, as a hint.
 std::string hint_for(const Parser& parser, const std::string& argument) {
-  const CLI::App* subcommand = parser.subcommand();
+  const CLI::App* subcommand = parser.given() == nullptr ? nullptr : parser.given()->app;
   if (!argument.starts_with("-")) {
     if (subcommand != nullptr) return fmt::format("{} takes no further argument, {}", subcommand->get_name(), kHint);
     return fmt::format("give the configuration as --config {}, or {}", shown_path(argument), kHint);
@@ -78,15 +90,15 @@ std::string one_line(std::string text) {
 }
 
 // Options of training are not passed over in silence when the subcommand does not use them.
-void check_subcommand(const Parser& parser) {
+void check_options_of_training(const Parser& parser) {
   for (const CLI::Option* option : parser.app.get_options()) {
     if (option->count() == 0) continue;
-    fail(ExitCode::kUsage, "{} has no meaning for {}; {}", option->get_name(), parser.subcommand()->get_name(), kHint);
+    fail(ExitCode::kUsage, "{} has no meaning for {}; {}", option->get_name(), parser.given()->app->get_name(), kHint);
   }
 }
 
 void check_train(const CommandLine& line) {
-  if (line.config.empty()) {
+  if (line.source.config.empty()) {
     fail(ExitCode::kUsage, "no configuration; start with --config FILE, e.g. --config configs/quickstart.yaml ({})",
          kHint);
   }
@@ -116,10 +128,10 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     line.command = Command::kVersion;
     return line;
   }
-  if (parser.subcommand() != nullptr) {
-    check_subcommand(parser);
-    line.command = parser.info->parsed() ? Command::kInfo : Command::kLoss;
-    if (line.command == Command::kLoss) check_loss_options(line.loss, kHint);
+  if (const Subcommand* subcommand = parser.given()) {
+    check_options_of_training(parser);
+    line.command = subcommand->command;
+    subcommand->check();
     return line;
   }
   check_train(line);

@@ -25,17 +25,22 @@ struct LossCommand {
   bool wants_gradient() const { return !gradients[0].empty() || !gradients[1].empty(); }
 };
 
+// The configuration that a subcommand works with, named as for training.
+struct ConfigSource {
+  std::string config;                  // the YAML file
+  std::vector<std::string> overrides;  // "section.key=value", in the order given
+};
+
 struct CommandLine {
   Command command = Command::kTrain;
-  std::string config;                  // kTrain: the YAML file
-  std::vector<std::string> overrides;  // kTrain: "section.key=value", in the order given
-  std::string resume = "auto";         // kTrain: auto, none, or the path of a checkpoint
-  std::string output;                  // kTrain: the run folder itself; "" = run.output_dir/run.name
-  bool dry_run = false;                // kTrain: everything up to the first step
-  bool print_config = false;           // kTrain: print the resolved configuration and end
-  std::string info_file;               // kInfo: the checkpoint
-  LossCommand loss;                    // kLoss
-  std::string help;                    // kHelp: the text to print
+  ConfigSource source;          // kTrain
+  std::string resume = "auto";  // kTrain: auto, none, or the path of a checkpoint
+  std::string output;           // kTrain: the run folder itself; "" = run.output_dir/run.name
+  bool dry_run = false;         // kTrain: everything up to the first step
+  bool print_config = false;    // kTrain: print the resolved configuration and end
+  std::string info_file;        // kInfo: the checkpoint
+  LossCommand loss;             // kLoss
+  std::string help;             // kHelp: the text to print
 };
 
 // argv as main() has it. Error(kUsage), one line with a hint, for anything that is not understood.

@@ -54,7 +54,7 @@ Settings agree_on_settings(const CommandLine& line, RunHandles& run) {
   require_equal(*run.bootstrap, ExitCode::kDevice, "program version", kProgramVersion, "start one build on all hosts");
   const Settings settings = agree_on(*run.bootstrap, [&] {
     KeyOrigins origins;
-    Settings s = load_settings(line.config, line.overrides, &origins);
+    Settings s = load_settings(line.source.config, line.source.overrides, &origins);
     validate_ranks(s, run.session->size(), origins);
     return s;
   });

@@ -27,18 +27,18 @@ std::string parse_refusal(const std::vector<const char*>& arguments) {
 TEST(CommandLineParser, WithoutASubcommandItTrains) {
   const CommandLine line = parse({"--config", "a.yaml"});
   EXPECT_EQ(line.command, Command::kTrain);
-  EXPECT_EQ(line.config, "a.yaml");
+  EXPECT_EQ(line.source.config, "a.yaml");
   EXPECT_EQ(line.resume, "auto");
   EXPECT_EQ(line.output, "");
   EXPECT_FALSE(line.dry_run || line.print_config);
-  EXPECT_TRUE(line.overrides.empty());
+  EXPECT_TRUE(line.source.overrides.empty());
 }
 
 TEST(CommandLineParser, TakesEveryOptionOfTraining) {
   const CommandLine line = parse({"--set", "views.crop_scale=[0.08,1]", "--dry-run", "--config=a b.yaml", "--output",
                                   "/runs/x", "--set=data.path=a=b", "--resume", "none", "--print-config"});
-  EXPECT_EQ(line.config, "a b.yaml");
-  EXPECT_THAT(line.overrides, ElementsAre("views.crop_scale=[0.08,1]", "data.path=a=b"));
+  EXPECT_EQ(line.source.config, "a b.yaml");
+  EXPECT_THAT(line.source.overrides, ElementsAre("views.crop_scale=[0.08,1]", "data.path=a=b"));
   EXPECT_EQ(line.output, "/runs/x");
   EXPECT_EQ(line.resume, "none");
   EXPECT_TRUE(line.dry_run && line.print_config);
