@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "src/base/print.h"
+#include "src/base/sha256.h"
 #include "src/base/version.h"
 #include "src/check_loss/exact_infonce.h"
 #include "src/check_loss/report.h"
 #include "src/check_loss/training_infonce.h"
 #include "src/check_loss/views.h"
-#include "src/checkpoint/sha256.h"
 #include "src/comm/agreement.h"
 #include "src/comm/topology.h"
 #include "src/config/faults.h"

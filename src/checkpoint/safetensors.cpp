@@ -13,7 +13,7 @@
 
 #include "kernels/common/error.h"
 #include "src/base/file.h"
-#include "src/checkpoint/sha256.h"
+#include "src/base/sha256.h"
 
 namespace simclr {
 namespace {

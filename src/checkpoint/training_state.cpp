@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "kernels/common/error.h"
-#include "src/checkpoint/sha256.h"
+#include "src/base/sha256.h"
 
 namespace simclr {
 namespace {

@@ -1,45 +1,16 @@
 // Pictures in memory, their fingerprint and their statistics; the choice of a data set by its format.
 #include "src/data/dataset.h"
 
-#include <fmt/format.h>
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "kernels/common/error.h"
+#include "src/base/sha256.h"
 #include "src/data/cifar10.h"
 #include "src/data/synthetic.h"
 
 namespace simclr {
-namespace {
-
-// SHA-256 of what is fed to it.
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new()) {
-    check(context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
-  }
-  void update(const void* data, size_t bytes) { check(EVP_DigestUpdate(context_.get(), data, bytes) == 1); }
-  std::string hex() {
-    std::array<unsigned char, 32> digest{};
-    check(EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr) == 1);
-    std::string text;
-    for (const unsigned char byte : digest) text += fmt::format("{:02x}", byte);
-    return text;
-  }
-
- private:
-  struct Free {
-    void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
-  };
-  static void check(bool good) { SIMCLR_CHECK(good, "sha256 failed in libcrypto"); }
-  std::unique_ptr<EVP_MD_CTX, Free> context_;
-};
-
-}  // namespace
-
 const char* name_of(Split split) {
   return split == Split::kTrain ? "train" : "test";
 }

@@ -1,5 +1,5 @@
 // Thin over OpenSSL's EVP interface, which picks the processor's own SHA instructions.
-#include "src/checkpoint/sha256.h"
+#include "src/base/sha256.h"
 
 #include <fmt/format.h>
 
