@@ -4,22 +4,21 @@
 #include <span>
 
 #include "src/augment/make_sources.h"
+#include "src/augment/normalization.h"
 #include "src/base/file.h"
 #include "src/base/log.h"
 #include "src/base/print.h"
 #include "src/base/version.h"
 #include "src/comm/agreement.h"
-#include "src/comm/device_agreement.h"
 #include "src/comm/gather.h"
 #include "src/comm/make_collectives.h"
 #include "src/comm/processor.h"
 #include "src/comm/stop_signals.h"
-#include "src/config/enum_names.h"
 #include "src/config/key_table.h"
 #include "src/config/loader.h"
 #include "src/config/resolved.h"
 #include "src/config/validator.h"
-#include "src/device/choose_device.h"
+#include "src/train/set_up.h"
 #include "src/train/start_block.h"
 #include "src/train/trainer.h"
 
@@ -28,20 +27,6 @@ namespace {
 
 // A killed run's last rank may hold its folder for a moment when the next one starts.
 constexpr double kLockPatienceS = 5;
-
-// Until the settings are known: a rank that hangs while it starts is named, too. Shared memory only, since there is no
-// run folder yet: ranks on several hosts are watched from open_run_folder() on, and have StartDeadline until then.
-void watch_the_start(const Topology& topology, RunHandles& run) {
-  if (topology.nodes > 1) return;
-  try {
-    run.watchdog = std::make_unique<Watchdog>(
-        run.heartbeat, make_shared_memory_board(*run.bootstrap),
-        Watchdog::Options{.timeout_s = TrainSettings{}.timeout_s, .run_folder = "", .hosts = topology.hosts});
-    run.start_deadline.reset();
-  } catch (const AgreedError& e) {
-    if (topology.rank == 0) log_warning("{}; the ranks cannot watch each other until the run folder is open", e.what());
-  }
-}
 
 // The models of what computes: bits are promised on one. The host's belongs to it on a GPU too: it draws the initial
 // weights and the views.
@@ -93,50 +78,14 @@ std::filesystem::path open_run_folder(const CommandLine& line, const Settings& s
   return folder;
 }
 
-// Before anything is written: a device that the settings can be computed on.
-DeviceDecision choose_device(const Settings& settings, const Topology& topology, Collectives& bootstrap) {
-  const DeviceDecision decision = agree_on_device(bootstrap, topology, settings.run.device);
-  if (!decision.cuda && settings.run.precision != Precision::kFp32) {
-    throw AgreedError(
-        ExitCode::kUsage,
-        fmt::format("run.precision: {}, but this run computes on the CPU, which has fp32 only; write fp32",
-                    enum_name(settings.run.precision)));
-  }
-  if (!decision.cuda && settings.loss.products != DataType::kFloat32) {
-    throw AgreedError(
-        ExitCode::kUsage,
-        fmt::format("loss.products: {}, but this run computes on the CPU, which has fp32 only; write fp32",
-                    enum_name(settings.loss.products)));
-  }
-  return decision;
-}
-
-// Once the device is chosen: context, and on GPUs the collectives of their memory.
-void set_up_device(const DeviceDecision& decision, const Settings& settings, const Topology& topology,
-                   RunHandles& run) {
-  if (topology.rank == 0 && !decision.sentence.empty()) log_info("{}", decision.sentence);
-  const int threads = choose_threads(topology, settings.run.threads);
-  const Beat beat = [&] { run.heartbeat.beat(); };
-  run.context = agree_on(*run.bootstrap, [&] {
-    if (decision.cuda) {
-      return std::make_unique<Context>(make_cuda_device(
-          {.ordinal = decision.ordinal, .threads = threads, .precision = settings.run.precision, .beat = beat}));
-    }
-    return std::make_unique<Context>(threads);
-  });
-  if (!decision.cuda) return;
-  run.nccl = make_nccl_collectives(*run.bootstrap, *run.context, settings.train.reduction, &run.heartbeat);
-  run.staged = std::make_unique<StagedCollectives>(*run.nccl, run.context->shared_device(), &run.heartbeat);
-  if (run.watchdog) run.watchdog->watch(run.nccl->health());
-}
-
 CheckpointHeader make_header(const Parts& parts, const Topology& topology) {
   std::map<std::string, std::string> environment = {{"program", kProgramVersion},
                                                     {"libraries", parts.context.library_version()},
                                                     {"processor", processor_of(parts.context)},
                                                     {"data_sha256", parts.data_sha256},
                                                     {"ranks", fmt::format("{}", topology.size)},
-                                                    {"host", topology.host()}};
+                                                    {"host", topology.host()},
+                                                    {kNormalizationKey, print_normalization(parts.view)}};
   if (!parts.context.device().is_cpu()) environment["plans"] = parts.model.describe_plans();
   return {.config_yaml = print_config(parts.settings),
           .config_hash = config_hash(parts.settings),
