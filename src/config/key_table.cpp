@@ -62,7 +62,7 @@ std::vector<Key> make_keys() {
       make_key(SIMCLR_KEY(views.normalize.std),
                {.range = {.low = 0, .high = 10, .low_open = true}, .unit = "per channel"}),
 
-      make_key(SIMCLR_KEY(model.encoder.depth), {.range = {.low = 10, .high = 18}, .unit = "layers: 10 or 18"}),
+      make_key(SIMCLR_KEY(model.encoder.depth), {.range = {.low = 10, .high = 50}, .unit = "layers: 10, 18, 34 or 50"}),
       make_key(SIMCLR_KEY(model.encoder.width), {.range = {.low = 1, .high = 4096}, .unit = "channels"}),
       make_key(SIMCLR_KEY(model.encoder.stem)),
       make_key(SIMCLR_KEY(model.encoder.zero_init_residual)),
@@ -121,6 +121,8 @@ std::vector<Key> make_keys() {
       make_key(SIMCLR_KEY(evaluate.knn.temperature), {.range = kTemperature, .effect = kExecution}),
 
       make_key(SIMCLR_KEY(log.every_steps), {.range = {.low = 1, .high = 1e9}, .unit = "steps", .effect = kExecution}),
+      make_key(SIMCLR_KEY(log.tensorboard), {.effect = kExecution}),
+      make_key(SIMCLR_KEY(log.report), {.effect = kExecution}),
   };
 }
 

@@ -202,6 +202,8 @@ struct EvaluateSettings {
 
 struct LogSettings {
   int64_t every_steps = 10;
+  bool tensorboard = true;  // an event file in the run folder
+  bool report = true;       // report.html in the run folder
 
   bool operator==(const LogSettings&) const = default;
 };

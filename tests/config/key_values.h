@@ -88,6 +88,8 @@ inline const std::map<std::string, KeyValues>& key_values() {
       {"evaluate.knn.k", {"200", "2e2"}},
       {"evaluate.knn.temperature", {"0.07", "low"}},
       {"log.every_steps", {"1", "false"}},
+      {"log.tensorboard", {"false", "0"}},
+      {"log.report", {"false", "never"}},
   };
   return values;
 }

@@ -106,7 +106,7 @@ class RandomSettings {
     if (whole(0, 1) == 1) {
       s.views.normalize = {{real(0, 1), real(0, 1), real(0, 1)}, {real(1e-3, 1), real(1, 10), real(1e-9, 1)}};
     }
-    s.model.encoder = {.depth = pick(10, 18),
+    s.model.encoder = {.depth = pick(pick(10, 18), pick(34, 50)),
                        .width = whole(1, 4096),
                        .stem = pick(Stem::kCifar, Stem::kImagenet),
                        .zero_init_residual = flag()};
@@ -139,7 +139,7 @@ class RandomSettings {
     s.train.max_minutes = real(0, 1e6);
     if (whole(0, 1) == 1) s.resume.allow = {"epochs", "views.jitter"};
     s.evaluate.knn = {whole(s.checkpoint.keep_best ? 1 : 0, 1000000), whole(1, 100000), real(0.005, 100)};
-    s.log.every_steps = whole(1, 1000000000);
+    s.log = {whole(1, 1000000000), flag(), flag()};
     return s;
   }
 
@@ -203,6 +203,8 @@ const std::set<std::string> kExecutionKeys = {
     "evaluate.knn.k",
     "evaluate.knn.temperature",
     "log.every_steps",
+    "log.tensorboard",
+    "log.report",
 };
 
 // settings with one key set to its other value, without looking at the rest.
