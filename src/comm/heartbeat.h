@@ -61,7 +61,7 @@ class HeartbeatBoard {
 };
 
 // Shared memory of one host; a single process has it for itself. Collective. Throws AgreedError(kDevice) when a rank
-// cannot map it (other host, full or missing /dev/shm). The name is unlinked when this returns.
+// cannot map it (shared_memory.h).
 std::unique_ptr<HeartbeatBoard> make_shared_memory_board(Collectives& collectives);
 
 // A file per rank in RUN_FOLDER/heartbeat, for ranks on several hosts. Collective. AgreedError(kOutput).
