@@ -107,8 +107,10 @@ void check_data(const Settings& s, Rules& rules) {
 }
 
 void check_model(const Settings& s, Rules& rules) {
-  if (rules.can_judge({"model.encoder.depth"}) && s.model.encoder.depth != 10 && s.model.encoder.depth != 18) {
-    rules.refuse("model.encoder.depth", fmt::format("found {}; expected 10 or 18", s.model.encoder.depth));
+  constexpr int kDepths[] = {10, 18, 34, 50};
+  if (rules.can_judge({"model.encoder.depth"}) &&
+      std::find(std::begin(kDepths), std::end(kDepths), s.model.encoder.depth) == std::end(kDepths)) {
+    rules.refuse("model.encoder.depth", fmt::format("found {}; expected 10, 18, 34 or 50", s.model.encoder.depth));
   }
   constexpr int64_t kImagenetSide = 32;  // stem and stages shrink the picture 32 times
   if (rules.can_judge({"model.encoder.stem", "data.image_size"}) && s.model.encoder.stem == Stem::kImagenet &&

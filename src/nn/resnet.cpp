@@ -22,8 +22,11 @@ std::vector<int> resnet_blocks(int depth) {
       return {1, 1, 1, 1};
     case 18:
       return {2, 2, 2, 2};
+    case 34:
+    case 50:
+      return {3, 4, 6, 3};
     default:
-      fail(ExitCode::kUsage, "model.encoder.depth: no ResNet of basic blocks with depth {}; choose 10 or 18", depth);
+      fail(ExitCode::kUsage, "model.encoder.depth: no ResNet with depth {}; choose 10, 18, 34 or 50", depth);
   }
 }
 
@@ -43,15 +46,19 @@ ResNet::ResNet(const LayerContext& lc, const EncoderSettings& settings, int64_t 
     pool_winners_ = lc.context.allocate_elements<uint8_t>(pooled_.view().elements());
   }
   const auto counts = resnet_blocks(settings.depth);
+  const auto kind = settings.depth < 50 ? ResidualBlock::Kind::kBasic : ResidualBlock::Kind::kBottleneck;
   for (size_t stage = 0; stage < counts.size(); ++stage) {
-    const int64_t out = settings.width << stage;
     for (int i = 0; i < counts[stage]; ++i) {
       const int64_t stride = stage > 0 && i == 0 ? 2 : 1;
-      auto& block = blocks_.emplace_back(
-          lc, fmt::format("layer{}.{}", stage + 1, i),
-          BasicBlock::Shape{.in = channels, .out = out, .height = height, .width = width, .stride = stride});
+      const ResidualBlock::Shape shape{.kind = kind,
+                                       .in = channels,
+                                       .planes = settings.width << stage,
+                                       .height = height,
+                                       .width = width,
+                                       .stride = stride};
+      auto& block = blocks_.emplace_back(lc, fmt::format("layer{}.{}", stage + 1, i), shape);
       block.want(gradients_);
-      channels = out;
+      channels = shape.out();
       height = (height - 1) / stride + 1;
       width = (width - 1) / stride + 1;
     }

@@ -1,13 +1,14 @@
-// ResNet encoder of basic blocks. depth 10: one block in each of four stages, 18: two. Stage k has width * 2^k
-// channels. Stem `cifar`: 3x3 stride 1, no pooling (SimCLR, appendix B.9); `imagenet`: 7x7 stride 2, then 3x3 max
-// pooling stride 2. Output: global average of the last maps, h [rows, 8 * width].
+// ResNet encoder of four stages; the 3x3 convolutions of stage k have width * 2^k channels. Basic blocks: depth 10 (one
+// a stage), 18 (two), 34 (3, 4, 6, 3); bottlenecks: depth 50 (3, 4, 6, 3). Stem `cifar`: 3x3 stride 1, no pooling
+// (SimCLR, appendix B.9); `imagenet`: 7x7 stride 2, then 3x3 max pooling stride 2.
+// Output: global average of the last maps, h [rows, 8 * width], of bottlenecks [rows, 32 * width].
 #pragma once
 
 #include <deque>
 #include <string>
 #include <vector>
 
-#include "src/nn/basic_block.h"
+#include "src/nn/residual_block.h"
 
 namespace simclr {
 
@@ -38,7 +39,7 @@ class ResNet {
   BatchNormLayer bn1_;
   ActivationBuffer c1_, h1_, pooled_;
   Buffer pool_winners_;
-  std::deque<BasicBlock> blocks_;
+  std::deque<ResidualBlock> blocks_;
   int64_t out_features_;
   Buffer features_;
   GradientBuffers gradients_;

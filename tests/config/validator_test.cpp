@@ -38,7 +38,7 @@ TEST(Validator, BordersOfEveryRange) {
       {"views.blur.sigma", {"[0.01, 100]"}, {"[0, 1]", "[1, 101]", "[2, 1]"}},
       {"views.normalize.mean", {"[0, 1, 0.5]"}, {"[0, 1.1, 0.5]", "[0.5]"}, {"views.normalize.std=[1, 1, 1]"}},
       {"views.normalize.std", {"[0.1, 10, 1]"}, {"[0, 1, 1]", "[1, 1]"}, {"views.normalize.mean=[0, 0, 0]"}},
-      {"model.encoder.depth", {"10", "18"}, {"9", "12", "19", "34"}},
+      {"model.encoder.depth", {"10", "18", "34", "50"}, {"9", "12", "19", "51"}},
       {"model.encoder.width", {"1", "4096"}, {"0", "4097"}},
       {"model.projector.layers", {"1", "4"}, {"0", "5"}},
       {"model.projector.hidden", {"1", "65536"}, {"0", "65537"}},

@@ -101,6 +101,7 @@ std::vector<Conv2dParams> cases() {
   add(2, 3, 3, 31, 5, 4, 3, 1);
   add(4, 1, 31, 33, 3, 7, 3, 2);
   add(2, 2, 33, 17, 6, 5, 1, 2);
+  add(4, 3, 20, 5, 7, 3, 1, 1);
   add(1, 3, 16, 16, 8, 8, 3, 1);
   add(2, 2, 32, 64, 4, 4, 3, 2);  // even size, stride 2: a row and a column are left over
   add(8, 1, 8, 8, 2, 2, 3, 1);

@@ -172,6 +172,21 @@ TEST(ModelInitialisation, ZeroInitResidualZeroesTheLastBatchNormOfEachBlockAlone
   EXPECT_EQ(zeroed, 4);
 }
 
+TEST(ModelInitialisation, ZeroInitResidualOfBottlenecksIsTheThirdBatchNorm) {
+  SingleProcessCollectives one;
+  auto c = wide_case();
+  c.encoder = {.depth = 50, .width = 2, .zero_init_residual = true};
+  nn_test::RankNetwork net(c, one);
+  int zeroed = 0;
+  for (const auto& p : net.store().parameters()) {
+    if (!p.name.ends_with(".weight")) continue;
+    const bool last = p.name.starts_with("layer") && p.name.ends_with(".bn3.weight");
+    EXPECT_EQ(is_constant(p, 0.0F), last) << p.name;
+    zeroed += last ? 1 : 0;
+  }
+  EXPECT_EQ(zeroed, 3 + 4 + 6 + 3);
+}
+
 TEST(ModelInitialisation, EveryRankMakesTheSameWeightsAndTheSeedChangesThem) {
   SingleProcessCollectives one;
   const auto c = wide_case();

@@ -37,6 +37,14 @@ NetworkCase imagenet_case() {
           .shards = 8,
           .images_per_shard = 2};
 }
+// Bottlenecks; the 3x3 convolution of a first block has fewer channels than what the block takes in and gives out.
+NetworkCase bottleneck_case() {
+  return {.name = "Bottlenecks",
+          .encoder = {.depth = 50, .width = 4, .zero_init_residual = true},
+          .projector = {.layers = 2, .hidden = 24, .output = 6},
+          .shards = 8,
+          .images_per_shard = 1};
+}
 
 // Two training steps and an evaluation, as one rank sees them.
 struct Outcome {
@@ -96,7 +104,8 @@ TEST_P(ModelBits, EveryShardCounts) {
   EXPECT_FALSE(same_bits(other.gradients(), gradients));
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, ModelBits, testing::Values(joint_case(), separate_case(), imagenet_case()),
+INSTANTIATE_TEST_SUITE_P(Networks, ModelBits,
+                         testing::Values(joint_case(), separate_case(), imagenet_case(), bottleneck_case()),
                          [](const auto& it) { return it.param.name; });
 
 TEST(Model, EncodeLeavesNoTraceInTheTrainingThatFollows) {

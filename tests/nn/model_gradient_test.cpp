@@ -14,8 +14,8 @@
 namespace simclr::nn_test {
 namespace {
 
-// Of ||g||. Float32 through ten to eighteen layers comes to 1.4e-5 at most. A unit whose sign differs between float and
-// double would be seen as 1 %, but with 1e4 units the chance of one so near zero is 1e-3.
+// Of ||g||. Float32 through ten to fifty layers comes to 8e-5 at most, through eighteen to 1.4e-5. A unit whose sign
+// differs between float and double would be seen as 1 %, but with 1e4 units the chance of one so near zero is 1e-3.
 constexpr double kGradientTolerance = 1e-4;
 
 std::vector<NetworkCase> cases() {
@@ -44,6 +44,9 @@ std::vector<NetworkCase> cases() {
                  .images_per_shard = 3});
   // Two blocks a stage: identity shortcuts at every width.
   all.push_back({.name = "Depth18", .encoder = {.depth = 18, .width = 8}, .image_size = 6});
+  all.push_back({.name = "Depth34", .encoder = {.depth = 34, .width = 3}, .image_size = 6});
+  // Bottlenecks; odd maps and channels that fill no block of 8 or 16.
+  all.push_back({.name = "Depth50", .encoder = {.depth = 50, .width = 3}, .image_size = 5, .images_per_shard = 8});
   return all;
 }
 
@@ -65,6 +68,11 @@ class ModelAgainstDouble : public testing::TestWithParam<NetworkCase> {
   std::vector<double> pictures() const { return test::widen(all_pictures(GetParam(), kSeed)); }
   std::vector<double> grad_z() const { return test::widen(all_grad_z(GetParam(), kSeed)); }
 
+  // Of z and the statistics: 53 layers with batch norms over few values come to 1.1e-5 and 7.9e-6.
+  static double rounding(double of_eighteen_layers) {
+    return GetParam().encoder.depth == 50 ? 10 * of_eighteen_layers : of_eighteen_layers;
+  }
+
   static constexpr uint32_t kSeed = 11;
   SingleProcessCollectives one_;
   RankNetwork net_;
@@ -73,7 +81,7 @@ class ModelAgainstDouble : public testing::TestWithParam<NetworkCase> {
 
 TEST_P(ModelAgainstDouble, Forward) {
   const auto z = dense(net_.model().forward(net_.pictures(kSeed)));
-  EXPECT_LT(test::relative_error(z, reference_.project(net_.tensors(), pictures())), 1e-5);
+  EXPECT_LT(test::relative_error(z, reference_.project(net_.tensors(), pictures())), rounding(1e-5));
 }
 
 TEST_P(ModelAgainstDouble, Gradients) {
@@ -116,7 +124,7 @@ TEST_P(ModelAgainstDouble, RunningStatisticsTakeInTheBatch) {
       const auto& batch = b.name.substr(dot) == ".running_mean" ? group.mean : group.var;
       for (size_t c = 0; c < want.size(); ++c) want[c] += momentum * (batch[c] - want[c]);
     }
-    EXPECT_LT(test::relative_error({b.value, static_cast<size_t>(b.elements)}, want), 1e-6) << b.name;
+    EXPECT_LT(test::relative_error({b.value, static_cast<size_t>(b.elements)}, want), rounding(1e-6)) << b.name;
   }
 }
 

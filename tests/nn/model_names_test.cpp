@@ -122,6 +122,47 @@ TEST(ModelNames, ResNet10OfAnotherWidthAndStem) {
                want);
 }
 
+// The state_dict of torchvision.models.resnet50 (v1.5), likewise: its regular part by rule, its sizes by hand.
+TEST(ModelNames, ResNet50) {
+  StateDict want;
+  std::vector<ConvAndNorm> layers = {{"conv1", "bn1", {64, 3, 7, 7}}};
+  const int blocks[] = {3, 4, 6, 3};
+  const int64_t planes[] = {64, 128, 256, 512}, in[] = {64, 256, 512, 1024};
+  for (int stage = 0; stage < 4; ++stage) {
+    const int64_t narrow = planes[stage], wide = 4 * narrow;
+    for (int i = 0; i < blocks[stage]; ++i) {
+      const std::string name = fmt::format("layer{}.{}.", stage + 1, i);
+      layers.push_back({name + "conv1", name + "bn1", {narrow, i == 0 ? in[stage] : wide, 1, 1}});
+      layers.push_back({name + "conv2", name + "bn2", {narrow, narrow, 3, 3}});
+      layers.push_back({name + "conv3", name + "bn3", {wide, narrow, 1, 1}});
+      if (i == 0) layers.push_back({name + "downsample.0", name + "downsample.1", {wide, in[stage], 1, 1}});
+    }
+  }
+  ASSERT_EQ(layers.size(), 53u);
+  want.add_encoder(layers);
+  want.parameters.emplace_back("projector.0.weight", Shape{16, 2048});
+  want.parameters.emplace_back("projector.0.bias", Shape{16});
+  auto c = small_batch({.depth = 50, .stem = Stem::kImagenet}, {.layers = 1, .hidden = 16, .output = 16});
+  c.image_size = 32;
+  expect_state(c, want);
+  SingleProcessCollectives one;
+  nn_test::RankNetwork net(c, one);
+  EXPECT_EQ(net.model().representation_size(), 2048);
+  // torchvision's resnet50 has 25,557,032 parameters, of which its classifier has 2,049,000.
+  EXPECT_EQ(net.store().element_count() - (16 * 2048 + 16), 25557032 - 2049000);
+}
+
+TEST(ModelNames, DepthsHaveTheSizesOfTorchvision) {
+  SingleProcessCollectives one;
+  // Parameters of torchvision's models without their classifiers of 513,000.
+  for (const auto& [depth, elements] : {std::pair{18, 11689512 - 513000}, std::pair{34, 21797672 - 513000}}) {
+    auto c = small_batch({.depth = depth, .stem = Stem::kImagenet}, {.layers = 1, .hidden = 16, .output = 16});
+    c.image_size = 32;
+    nn_test::RankNetwork net(c, one);
+    EXPECT_EQ(net.store().element_count() - (16 * 512 + 16), elements) << depth;
+  }
+}
+
 TEST(ModelNames, ProjectorOfThreeLayersWithBatchNorm) {
   StateDict want;
   for (const auto& [name, shape] : Named{{"0", {20, 64}}, {"3", {20, 20}}, {"6", {6, 20}}})

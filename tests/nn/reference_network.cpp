@@ -51,10 +51,24 @@ struct Pass {
     return x;
   }
 
-  Maps<T> block(const std::string& name, const Maps<T>& x, int64_t out, int64_t stride) const {
-    Maps<T> h = normalise(name + ".bn1", convolve(name + ".conv1", x, {.out = out, .stride = stride}));
+  Maps<T> basic_rows(const std::string& name, const Maps<T>& x, int64_t planes, int64_t stride) const {
+    Maps<T> h = normalise(name + ".bn1", convolve(name + ".conv1", x, {.out = planes, .stride = stride}));
     relu(h);
-    Maps<T> y = normalise(name + ".bn2", convolve(name + ".conv2", h, {.out = out}));
+    return normalise(name + ".bn2", convolve(name + ".conv2", h, {.out = planes}));
+  }
+
+  Maps<T> bottleneck_rows(const std::string& name, const Maps<T>& x, int64_t planes, int64_t stride) const {
+    Maps<T> narrow = normalise(name + ".bn1", convolve(name + ".conv1", x, {.out = planes, .kernel = 1, .padding = 0}));
+    relu(narrow);
+    Maps<T> h = normalise(name + ".bn2", convolve(name + ".conv2", narrow, {.out = planes, .stride = stride}));
+    relu(h);
+    return normalise(name + ".bn3", convolve(name + ".conv3", h, {.out = 4 * planes, .kernel = 1, .padding = 0}));
+  }
+
+  Maps<T> block(const std::string& name, const Maps<T>& x, int64_t planes, int64_t stride) const {
+    const bool bottleneck = settings.encoder.depth == 50;
+    const int64_t out = bottleneck ? 4 * planes : planes;
+    Maps<T> y = bottleneck ? bottleneck_rows(name, x, planes, stride) : basic_rows(name, x, planes, stride);
     if (stride != 1 || x.channels != out) {
       const ConvHow how{.out = out, .kernel = 1, .stride = stride, .padding = 0};
       add(normalise(name + ".downsample.1", convolve(name + ".downsample.0", x, how)), y);
@@ -72,9 +86,9 @@ struct Pass {
     x = normalise("bn1", convolve("conv1", x, stem));
     relu(x);
     if (imagenet) x = max_pool(x);
-    const int blocks = e.depth == 10 ? 1 : 2;  // ResNet-10 or ResNet-18
+    const int deep[] = {3, 4, 6, 3};  // ResNet-34 and ResNet-50
     for (int stage = 0; stage < 4; ++stage)
-      for (int i = 0; i < blocks; ++i)
+      for (int i = 0; i < (e.depth == 10 ? 1 : e.depth == 18 ? 2 : deep[stage]); ++i)
         x = block("layer" + std::to_string(stage + 1) + "." + std::to_string(i), x, e.width << stage,
                   stage > 0 && i == 0 ? 2 : 1);
     return mean_over_places(x);

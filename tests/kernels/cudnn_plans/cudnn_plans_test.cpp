@@ -56,6 +56,9 @@ std::vector<test::LayerShape> all_layers() {
       for (const int64_t width : {32, 64})
         for (const int64_t samples : {64, 128})
           if (width == 64 || samples == 64) networks.push_back({imagenet_stem, size, width, samples});
+  networks.push_back({.image_size = 32, .bottlenecks = true});  // ResNet-50 on CIFAR-10 and on ImageNet
+  networks.push_back({.imagenet_stem = true, .image_size = 224, .bottlenecks = true});
+  networks.push_back({.image_size = 9, .width = 8, .samples = 2, .bottlenecks = true});
   networks.push_back({.image_size = 32, .width = 8, .samples = 4});  // and some that fit nothing well
   networks.push_back({.image_size = 33, .width = 24, .samples = 3});
   networks.push_back({.imagenet_stem = true, .image_size = 65, .width = 16, .samples = 1});

@@ -1,5 +1,5 @@
-// Every convolution of the ResNets of basic blocks (depths 10, 18 and 34 have the same ones, in other numbers), as the
-// CUDA backend hands them to cuDNN: pictures stored with kCudaImageChannels channels.
+// Every convolution of the ResNets, as the CUDA backend hands them to cuDNN: pictures stored with kCudaImageChannels
+// channels. Depths 10, 18 and 34 have the same ones, in other numbers; those of depth 50 come with `bottlenecks`.
 #pragma once
 
 #include <set>
@@ -14,6 +14,7 @@ namespace simclr::test {
 struct NetworkShape {
   bool imagenet_stem = false;
   int64_t image_size = 32, width = 64, samples = 64;
+  bool bottlenecks = false;
 };
 
 struct LayerShape {
@@ -38,6 +39,20 @@ inline std::vector<LayerShape> resnet_convolutions(const NetworkShape& n) {
   int64_t size = n.imagenet_stem ? add(kCudaImageChannels, n.width, n.image_size, 7, 2, true)
                                  : add(kCudaImageChannels, n.width, n.image_size, 3, 1, true);
   if (n.imagenet_stem) size = (size - 1) / 2 + 1;  // max pool 3x3, stride 2, padding 1
+  if (n.bottlenecks) {
+    int64_t in = n.width;
+    for (int64_t planes = n.width; planes <= 8 * n.width; planes *= 2) {
+      const int64_t stride = planes == n.width ? 1 : 2, first = size;
+      add(in, planes, first, 1, 1);
+      add(in, 4 * planes, first, 1, stride);  // shortcut
+      size = add(planes, planes, first, 3, stride);
+      add(planes, 4 * planes, size, 1, 1);
+      in = 4 * planes;
+      add(in, planes, size, 1, 1);  // and the blocks after the first
+      add(planes, planes, size, 3, 1);
+    }
+    return layers;
+  }
   add(n.width, n.width, size, 3, 1);
   for (int64_t channels = n.width; channels < 8 * n.width; channels *= 2) {
     add(channels, 2 * channels, size, 1, 2);  // shortcut

@@ -1,0 +1,58 @@
+// The two blocks that ResNets are made of (He et al. 2016), as rows of convolution and batch norm with a shortcut:
+//   basic (10, 18, 34):  h = relu(bn1(conv1(x)));  y = relu(bn2(conv2(h)) + shortcut(x))     3x3, 3x3
+//   bottleneck (50):     one more row between, y of 4 times the width                        1x1, 3x3, 1x1
+// The stride is that of the first 3x3 convolution, so in a bottleneck not of its first 1x1 (ResNet v1.5, as
+// torchvision). shortcut: identity, or bn(conv 1x1) where channels or size change. Names as torchvision's.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/nn/activation_buffer.h"
+#include "src/nn/batch_norm_layer.h"
+#include "src/nn/conv_layer.h"
+
+namespace simclr {
+
+class ResidualBlock {
+ public:
+  enum class Kind { kBasic, kBottleneck };
+  struct Shape {
+    Kind kind = Kind::kBasic;
+    int64_t in = 0, planes = 0, height = 0, width = 0, stride = 1;  // planes: channels of the 3x3 convolutions
+
+    int64_t out() const { return kind == Kind::kBasic ? planes : 4 * planes; }
+  };
+  ResidualBlock(const LayerContext& lc, const std::string& name, const Shape& shape);
+
+  // x [shards, 2n, in, H, W] must stay as it is until backward. Returns y [shards, 2n, out, H', W'], which lives in the
+  // block.
+  ConstActivation forward(Mode mode, ConstActivation x);
+  // gradients.current holds dL/dy on entry and dL/dx on return.
+  void backward(ConstActivation x, GradientBuffers& gradients);
+
+  const Parameter& first_parameter() { return rows_.front().conv.weight(); }
+
+  void update_running_statistics(const int* skip);
+  void initialize(uint64_t seed, bool zero_last_batch_norm);
+  void want(GradientBuffers& gradients) const;
+  double forward_flops() const;
+  std::vector<const ConvLayer*> convolutions() const;  // in the order of the store
+
+ private:
+  struct Row {
+    ConvLayer conv;
+    BatchNormLayer bn;
+    ActivationBuffer c, y;  // of the convolution; after bn and what follows it
+  };
+  static Row make_row(const LayerContext& lc, const std::string& conv, const std::string& bn, const ConvShape& shape);
+  const float* shortcut(Mode mode, ConstActivation x);
+
+  Context* context_;
+  std::deque<Row> rows_;
+  std::optional<Row> downsample_;
+};
+
+}  // namespace simclr
