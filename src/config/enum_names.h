@@ -31,8 +31,12 @@ template <>
 inline constexpr auto kEnumNames<DataType> = std::to_array<EnumName<DataType>>({{DataType::kFloat32, "fp32"},
                                                                                 {DataType::kBfloat16, "bf16"}});
 template <>
-inline constexpr auto kEnumNames<DataFormat> =
-    std::to_array<EnumName<DataFormat>>({{DataFormat::kSynthetic, "synthetic"}, {DataFormat::kCifar10, "cifar10"}});
+inline constexpr auto kEnumNames<DataFormat> = std::to_array<EnumName<DataFormat>>({{DataFormat::kSynthetic,
+                                                                                     "synthetic"},
+                                                                                    {DataFormat::kCifar10, "cifar10"},
+                                                                                    {DataFormat::kCifar100, "cifar100"},
+                                                                                    {DataFormat::kMnist, "mnist"},
+                                                                                    {DataFormat::kStl10, "stl10"}});
 template <>
 inline constexpr auto kEnumNames<Stem> = std::to_array<EnumName<Stem>>({{Stem::kCifar, "cifar"},
                                                                         {Stem::kImagenet, "imagenet"}});

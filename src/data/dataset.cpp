@@ -8,11 +8,22 @@
 #include "kernels/common/error.h"
 #include "src/base/sha256.h"
 #include "src/data/cifar10.h"
+#include "src/data/cifar100.h"
+#include "src/data/mnist.h"
+#include "src/data/stl10.h"
 #include "src/data/synthetic.h"
 
 namespace simclr {
 const char* name_of(Split split) {
-  return split == Split::kTrain ? "train" : "test";
+  switch (split) {
+    case Split::kTrain:
+      return "train";
+    case Split::kTest:
+      return "test";
+    case Split::kBank:
+      return "bank";
+  }
+  return "?";
 }
 
 InMemoryDataset::InMemoryDataset(PictureSet set) : set_(std::move(set)) {
@@ -46,8 +57,19 @@ std::unique_ptr<Dataset> open_dataset(const DataSettings& settings, Split split,
       return std::make_unique<InMemoryDataset>(draw_synthetic(settings.synthetic, split, beat));
     case DataFormat::kCifar10:
       return std::make_unique<InMemoryDataset>(read_cifar10(settings.path, split, beat));
+    case DataFormat::kCifar100:
+      return std::make_unique<InMemoryDataset>(read_cifar100(settings.path, split, beat));
+    case DataFormat::kMnist:
+      return std::make_unique<InMemoryDataset>(read_mnist(settings.path, split, beat));
+    case DataFormat::kStl10:
+      return open_stl10(settings.path, split);
   }
   fail(ExitCode::kOther, "data format {} has no reader", static_cast<int>(settings.format));
+}
+
+std::unique_ptr<Dataset> open_bank(const DataSettings& settings, const Beat& beat) {
+  if (settings.format != DataFormat::kStl10) return nullptr;
+  return open_dataset(settings, Split::kBank, beat);
 }
 
 ChannelStatistics channel_statistics(const Dataset& dataset, const Beat& beat) {

@@ -14,8 +14,10 @@
 
 namespace simclr {
 
-enum class Split { kTrain, kTest };
-const char* name_of(Split split);  // "train", "test"
+// kBank: the labelled pictures whose labels answer for those of the test split. They are the training split but for sets
+// that train on pictures without labels: open_bank().
+enum class Split { kTrain, kTest, kBank };
+const char* name_of(Split split);  // "train", "test", "bank"
 
 // All pictures of one split, of one size. Planar, because the first thing that a view does is to turn a row of one
 // channel into floats.
@@ -30,7 +32,8 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual int64_t count() const = 0;
-  virtual int32_t label(int64_t i) const = 0;
+  virtual bool has_labels() const { return true; }
+  virtual int32_t label(int64_t i) const = 0;  // index into class_names(); only where the set has labels
   virtual const std::vector<std::string>& class_names() const = 0;
 
   // Picture i. `storage` holds the pixels if the set does not: the view is valid as long as both live and storage is
@@ -57,6 +60,9 @@ class InMemoryDataset : public Dataset {
 
 // The split that the settings name, checked whole. Throws Error(kData) with file, what was expected, what was found.
 std::unique_ptr<Dataset> open_dataset(const DataSettings& settings, Split split, const Beat& beat = no_beat);
+
+// The bank where it is not the training split; null where it is. Errors as above.
+std::unique_ptr<Dataset> open_bank(const DataSettings& settings, const Beat& beat = no_beat);
 
 // Mean and standard deviation (over the pixels, divided by their number) of each channel, values in [0, 1].
 struct ChannelStatistics {

@@ -18,9 +18,9 @@ KnnEvaluation::KnnEvaluation(Parts& parts, const Site& site, const Beat& beat)
       model_(parts.model),
       host_exec_{.threads = site.context.threads()},
       params_{.k = parts.settings.evaluate.knn.k, .temperature = parts.settings.evaluate.knn.temperature},
-      train_{*parts.train_set, {}, labels_of(*parts.train_set)},
+      bank_{parts.bank(), {}, labels_of(parts.bank())},
       test_{*parts.test_set, {}, labels_of(*parts.test_set)} {
-  for (Split* split : {&train_, &test_}) {
+  for (Split* split : {&bank_, &test_}) {
     split->source = make_evaluation_source(site.context, split->dataset, parts.view, parts.geometry.local_shards,
                                            parts.geometry.samples(), beat);
   }
@@ -41,9 +41,9 @@ FeatureMatrix KnnEvaluation::features_of(Split& split, const Beat& beat) {
 }
 
 KnnResult KnnEvaluation::run(const Beat& beat) {
-  const FeatureMatrix bank = features_of(train_, beat), queries = features_of(test_, beat);  // [N, D], [M, D]
+  const FeatureMatrix bank = features_of(bank_, beat), queries = features_of(test_, beat);  // [N, D], [M, D]
   beat();
-  return evaluate_knn(host_exec_, site_.host, {bank.view, train_.labels}, {queries.view, test_.labels}, params_, beat);
+  return evaluate_knn(host_exec_, site_.host, {bank.view, bank_.labels}, {queries.view, test_.labels}, params_, beat);
 }
 
 std::string KnnEvaluation::describe(const KnnResult& result) const {

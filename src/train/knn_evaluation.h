@@ -1,4 +1,4 @@
-// k-NN accuracy of the current encoder: features of train and test pictures in evaluation mode, then the vote.
+// k-NN accuracy of the current encoder: features of bank and test pictures in evaluation mode, then the vote.
 // Changes nothing that training will see.
 #pragma once
 
@@ -37,7 +37,7 @@ class KnnEvaluation {
   Model& model_;
   CpuExec host_exec_;  // the vote is the host's
   KnnParams params_;
-  Split train_, test_;
+  Split bank_, test_;
   HostMatrix host_features_;
 };
 

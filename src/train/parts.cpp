@@ -17,11 +17,16 @@ ShardGeometry make_geometry(const Settings& settings, int rank, int ranks) {
           .images_per_shard = images_per_shard(settings, ranks)};
 }
 
-// The hash of the training pictures; both splits are the same on all ranks.
-std::string agree_on_data(Collectives& collectives, const Dataset& train, const Dataset& test, const Beat& beat) {
+// The hash of the training pictures; all splits are the same on all ranks. bank: null where there is none of its own.
+std::string agree_on_data(Collectives& collectives, const Dataset& train, const Dataset& test, const Dataset* bank,
+                          const Beat& beat) {
   std::string hash = train.fingerprint(beat);
   require_equal(collectives, ExitCode::kData, "training data", hash, "give every host the same files");
   require_equal(collectives, ExitCode::kData, "test data", test.fingerprint(beat), "give every host the same files");
+  if (bank != nullptr) {
+    require_equal(collectives, ExitCode::kData, "labelled training data", bank->fingerprint(beat),
+                  "give every host the same files");
+  }
   return hash;
 }
 
@@ -32,7 +37,8 @@ Parts::Parts(const Settings& s, const Topology& topology, const Site& site, cons
     : settings(s),
       train_set(agree_on(site.host, [&] { return open_dataset(s.data, Split::kTrain, beat); })),
       test_set(agree_on(site.host, [&] { return open_dataset(s.data, Split::kTest, beat); })),
-      data_sha256(agree_on_data(site.host, *train_set, *test_set, beat)),
+      bank_set(agree_on(site.host, [&] { return open_bank(s.data, beat); })),
+      data_sha256(agree_on_data(site.host, *train_set, *test_set, bank_set.get(), beat)),
       view(
           agree_on(site.host,
                    [&] { return make_view_params(s.views, s.data.image_size, channel_statistics(*train_set, beat)); })),

@@ -27,9 +27,11 @@ struct Parts {
   Parts& operator=(const Parts&) = delete;
 
   int64_t total_steps() const;
+  // The labelled pictures that test pictures are compared with.
+  const Dataset& bank() const { return bank_set ? *bank_set : *train_set; }
 
   const Settings& settings;
-  std::unique_ptr<Dataset> train_set, test_set;
+  std::unique_ptr<Dataset> train_set, test_set, bank_set;  // bank_set: null where the training split is the bank
   std::string data_sha256;
   ViewParams view;
   ShardGeometry geometry;

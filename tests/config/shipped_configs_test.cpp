@@ -19,8 +19,9 @@ const std::string kFolder = SIMCLR_CONFIGS_DIR;
 std::vector<std::string> data_path_for(const std::string& file) {
   std::ifstream stream(file);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  return text.find("format: cifar10\n") == std::string::npos ? std::vector<std::string>{}
-                                                             : std::vector<std::string>{"data.path=/data"};
+  const bool reads_files =
+      text.find("\n  format: ") != std::string::npos && text.find("\n  format: synthetic") == std::string::npos;
+  return reads_files ? std::vector<std::string>{"data.path=/data"} : std::vector<std::string>{};
 }
 
 TEST(ShippedConfigs, EachLoadsAndMaySplitOverOneToEightRanks) {

@@ -201,7 +201,8 @@ TEST(Validator, NothingIsConcludedFromAKeyThatIsAlreadyWrong) {
   EXPECT_EQ(load_refusal("train:\n  global_batch: 100\n  shards: 0\n"),
             "c.yaml:3: train.shards: found 0; expected integer 1..1024, a power of two");
   EXPECT_EQ(load_refusal("data:\n  format: cifar\n  path: /data\n"),
-            "c.yaml:2: data.format: found cifar; expected synthetic | cifar10");
+            "c.yaml:2: data.format: found cifar; expected synthetic | cifar10 | cifar100 | mnist | "
+            "stl10");
 }
 
 TEST(Validator, SettingsMadeByAProgramAreCheckedToo) {
