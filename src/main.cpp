@@ -10,6 +10,7 @@
 #include "src/checkpoint/info.h"
 #include "src/comm/agreement.h"
 #include "src/comm/make_collectives.h"
+#include "src/commands/embed.h"
 #include "src/config/command_line.h"
 #include "src/device/context.h"
 #include "src/train/run.h"
@@ -34,6 +35,9 @@ ExitCode run_command(const CommandLine& line, RunHandles& handles) {
       break;
     case Command::kLoss:
       check_loss(line.loss, {*handles.bootstrap, handles.heartbeat, handles.watchdog});
+      break;
+    case Command::kEmbed:
+      embed(line.embed, handles);
       break;
     case Command::kHelp:
       if (first) print_out(line.help);

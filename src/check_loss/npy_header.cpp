@@ -219,8 +219,12 @@ NpyHeader parse_npy_header(std::span<const std::byte> start, int64_t file_bytes)
 }
 
 std::string format_npy_header(const NpyHeader& header) {
-  std::string text = fmt::format("{{'descr': '<f{}', 'fortran_order': False, 'shape': ({}, {}), }}",
-                                 bytes_of(header.type), header.rows, header.columns);
+  return format_npy_header(fmt::format("<f{}", bytes_of(header.type)),
+                           fmt::format("({}, {})", header.rows, header.columns));
+}
+
+std::string format_npy_header(std::string_view descr, std::string_view shape) {
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape);
   constexpr size_t kBefore = kMagic.size() + 4, kAlignment = 64;
   text.append(kAlignment - 1 - (kBefore + text.size()) % kAlignment, ' ');
   text += '\n';

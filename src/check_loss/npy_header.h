@@ -38,5 +38,7 @@ NpyHeader parse_npy_header(std::span<const std::byte> start, int64_t file_bytes)
 
 // As numpy.save writes it, version 1.0: a multiple of 64 bytes. data_start is not used.
 std::string format_npy_header(const NpyHeader& header);
+// The same for any array: descr "<i8", shape "(5000,)".
+std::string format_npy_header(std::string_view descr, std::string_view shape);
 
 }  // namespace simclr

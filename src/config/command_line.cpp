@@ -7,6 +7,7 @@
 
 #include "kernels/common/error.h"
 #include "src/config/config_options.h"
+#include "src/config/encoder_options.h"
 #include "src/config/faults.h"
 #include "src/config/key_table.h"
 #include "src/config/loss_options.h"
@@ -62,6 +63,7 @@ void describe(Parser& parser, CommandLine& into, bool& version) {
   parser.subcommands = {
       {Command::kInfo, describe_info(app, into.info_file), [] {}},
       {Command::kLoss, describe_loss(app, into.loss), [&into] { check_loss_options(into.loss, kHint); }},
+      {Command::kEmbed, describe_embed(app, into.embed), [&into] { check_embed_options(into.embed, kHint); }},
   };
 }
 

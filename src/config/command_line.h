@@ -9,7 +9,7 @@
 
 namespace simclr {
 
-enum class Command { kTrain, kInfo, kLoss, kHelp, kVersion };
+enum class Command { kTrain, kInfo, kLoss, kEmbed, kHelp, kVersion };
 
 enum class LossPrecision { kAsFiles, kFp32, kFp64 };
 
@@ -31,6 +31,31 @@ struct ConfigSource {
   std::vector<std::string> overrides;  // "section.key=value", in the order given
 };
 
+// A trained encoder, and what it is shown.
+struct EncoderSource {
+  std::string checkpoint;  // a file, or a run folder: the newest in it
+  ConfigSource source;     // what changes of the configuration in the checkpoint; config "" = nothing
+  int64_t batch = 0;       // pictures a call on each rank; 0 = as many as suit the machine
+};
+
+// What `evaluate` is asked to do.
+struct EvaluateCommand {
+  EncoderSource encoder;
+  std::vector<int> k = {1, 20, 200};           // of k-NN
+  std::vector<double> percent = {1, 10, 100};  // of the training labels that the linear probe sees
+  double c = 0;                                // the probe's inverse regularisation; 0 = chosen on held-out labels
+  std::string json;                            // where to write everything; "" = nowhere
+};
+
+// What `embed` is asked to do.
+struct EmbedCommand {
+  EncoderSource encoder;
+  std::string output;       // .npy file of features
+  std::string labels;       // .npy file of labels; "" = none
+  bool test_split = false;  // else train
+  bool projector = false;   // the projector's outputs instead of the encoder's
+};
+
 struct CommandLine {
   Command command = Command::kTrain;
   ConfigSource source;          // kTrain
@@ -40,6 +65,8 @@ struct CommandLine {
   bool print_config = false;    // kTrain: print the resolved configuration and end
   std::string info_file;        // kInfo: the checkpoint
   LossCommand loss;             // kLoss
+  EvaluateCommand evaluate;     // kEvaluate
+  EmbedCommand embed;           // kEmbed
   std::string help;             // kHelp: the text to print
 };
 

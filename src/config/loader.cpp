@@ -226,6 +226,19 @@ Settings settings_from_string(std::string_view text, const std::string& origin,
   return loading.settings;
 }
 
+Settings change_settings(const Settings& base, const std::string& base_origin, const std::string& path,
+                         const std::vector<std::string>& overrides, KeyOrigins* given) {
+  Loading loading{.settings = base, .origins = {}, .faults = {}, .faulty = {}};
+  if (!path.empty()) read_document(read_text_file(path), shown_path(path), loading);
+  std::set<std::string> set_before;
+  for (const std::string& argument : overrides) read_override(argument, set_before, loading);
+  if (given != nullptr) *given = loading.origins;
+  for (const Key& key : all_keys()) loading.origins.try_emplace(key.path, shown_path(base_origin));
+  find_faults(loading.settings, loading.origins, loading.faulty, loading.faults);
+  loading.faults.raise_if_any();
+  return loading.settings;
+}
+
 Settings load_settings(const std::string& path, const std::vector<std::string>& overrides, KeyOrigins* origins) {
   return settings_from_string(read_text_file(path), path, overrides, origins);
 }

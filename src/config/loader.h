@@ -22,4 +22,9 @@ Settings load_settings(const std::string& path, const std::vector<std::string>& 
 Settings settings_from_string(std::string_view text, const std::string& origin,
                               const std::vector<std::string>& overrides = {}, KeyOrigins* origins = nullptr);
 
+// `base` with what the file ("": none) and then the overrides change of it, checked as a whole; base_origin names where
+// the other keys come from in messages. given: the keys that were changed, with their places; may be nullptr.
+Settings change_settings(const Settings& base, const std::string& base_origin, const std::string& path,
+                         const std::vector<std::string>& overrides, KeyOrigins* given = nullptr);
+
 }  // namespace simclr

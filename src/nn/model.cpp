@@ -36,6 +36,10 @@ ConstMatrix Model::encode(ConstImages x) {
   return encoder_.forward(Mode::kEvaluate, x);
 }
 
+ConstMatrix Model::project(ConstMatrix h) {
+  return projector_.forward(Mode::kEvaluate, h);
+}
+
 double Model::step_flops() const {
   return 3.0 * (encoder_.forward_flops() + projector_.forward_flops());
 }

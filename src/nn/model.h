@@ -27,6 +27,8 @@ class Model {
   // Evaluation mode: h [shards*2n, D], no communication. Between whole steps it leaves no trace; within one it would
   // overwrite what backward needs.
   ConstMatrix encode(ConstImages x);
+  // z [shards*2n, C] of what encode() returned last, likewise.
+  ConstMatrix project(ConstMatrix h);
 
   ParameterStore& store() { return store_; }
   const ParameterStore& store() const { return store_; }

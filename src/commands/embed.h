@@ -1,0 +1,12 @@
+// `simclr_train embed`: features of a split, and its labels, as .npy files. docs/evaluation.md.
+#pragma once
+
+#include "src/train/run.h"
+
+namespace simclr {
+
+// Every rank runs it; rank 0 writes. The bytes of the files are the same for every number of ranks, threads and
+// pictures a call. Throws AgreedError.
+void embed(const EmbedCommand& command, RunHandles& run);
+
+}  // namespace simclr

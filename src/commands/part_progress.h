@@ -1,0 +1,32 @@
+// How far a long part of a command is: a line that rewrites itself on a terminal, a line of the log every ten seconds
+// elsewhere, nothing for what is done before.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace simclr {
+
+class PartProgress {
+ public:
+  // shown: on rank 0. "features of train pictures"
+  PartProgress(bool shown, std::string name);
+  ~PartProgress();
+  PartProgress(const PartProgress&) = delete;
+  PartProgress& operator=(const PartProgress&) = delete;
+
+  // "features of train pictures: 12800 of 50000, left 1:20"
+  void at(int64_t done, int64_t total);
+  // For what nobody knows the length of: "linear probe, C = 1: iteration 120, gradient 3e-05".
+  void say(std::string_view text);
+
+ private:
+  const bool shown_;
+  const std::string name_;
+  const double start_s_;
+  double last_s_;
+  bool rewritten_ = false;
+};
+
+}  // namespace simclr

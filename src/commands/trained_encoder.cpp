@@ -1,0 +1,268 @@
+#include "src/commands/trained_encoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "src/augment/normalization.h"
+#include "src/augment/view_params.h"
+#include "src/base/log.h"
+#include "src/base/version.h"
+#include "src/checkpoint/checkpoint_store.h"
+#include "src/comm/agreement.h"
+#include "src/comm/gather.h"
+#include "src/commands/part_progress.h"
+#include "src/config/enum_names.h"
+#include "src/config/loader.h"
+#include "src/config/resolved.h"
+#include "src/train/set_up.h"
+
+namespace simclr {
+namespace {
+
+// The unit of the network is a shard of training, 2n pictures, so that the k-NN of the log comes out again to the
+// picture; but no more than this many pixels (1024 pictures of 32 x 32, 20 of 224 x 224), for memory.
+constexpr int64_t kUnitPixels = int64_t{1} << 20;
+constexpr int64_t kGpuCallImages = 256;
+
+int64_t unit_images(const Settings& settings) {
+  const int64_t shard = 2 * std::max<int64_t>(settings.train.global_batch / settings.train.shards, 1);
+  const int64_t most = kUnitPixels / (settings.data.image_size * settings.data.image_size);
+  return std::min(shard, std::max<int64_t>(most / 2 * 2, 2));
+}
+
+// A folder stands for the newest checkpoint in it or in its checkpoints/.
+std::filesystem::path find_checkpoint(const std::string& given) {
+  const std::filesystem::path path = given;
+  std::error_code not_there;
+  if (!std::filesystem::is_directory(path, not_there)) return path;
+  for (const auto& folder : {path / "checkpoints", path}) {
+    const ResumePoint point = CheckpointStore(folder, 1).find_latest();
+    for (const auto& warning : point.warnings) log_warning("{}", warning);
+    if (point.path) return *point.path;
+  }
+  fail(ExitCode::kOutput, "no checkpoint in {}; give the path of one, or of a run folder", path.string());
+}
+
+struct Opened {
+  std::filesystem::path path;
+  CheckpointHeader header;
+  Settings settings;
+  bool own_precision = false;  // given for this command
+};
+
+Opened open_on_root(const EncoderSource& source) {
+  Opened opened;
+  opened.path = find_checkpoint(source.checkpoint);
+  opened.header = read_checkpoint_header(SafetensorsFile(opened.path));
+  const std::string name = opened.path.string();
+  Settings base = settings_from_string(opened.header.config_yaml, name);
+  base.run.device = DeviceChoice::kAuto;
+  base.run.threads = RunSettings{}.threads;
+  base.loss.products = LossSettings{}.products;
+  KeyOrigins given;
+  opened.settings = change_settings(base, name, source.source.config, source.source.overrides, &given);
+  opened.own_precision = given.contains("run.precision");
+  return opened;
+}
+
+NamedTensor as_tensor(const std::string& name, const TensorShape& shape, float* value) {
+  return {name, TensorType::kFloat32, shape, value};
+}
+
+}  // namespace
+
+std::vector<int32_t> labels_of(const Dataset& dataset) {
+  std::vector<int32_t> labels(static_cast<size_t>(dataset.count()));
+  for (size_t i = 0; i < labels.size(); ++i) labels[i] = dataset.label(static_cast<int64_t>(i));
+  return labels;
+}
+
+TrainedEncoder::TrainedEncoder(const EncoderSource& source, RunHandles& run) : run_(run) {
+  run_.start_deadline = std::make_unique<StartDeadline>(
+      run_.heartbeat,
+      StartDeadline::Options{.limit_s = TrainSettings{}.timeout_s, .rank = run_.session->rank(), .host = host_name()});
+  topology_ = discover_topology(*run_.bootstrap);
+  watch_the_start(topology_, run_);
+  require_equal(*run_.bootstrap, ExitCode::kDevice, "program version", kProgramVersion, "start one build on all hosts");
+  load_settings_and_header(source);
+  start_device();
+  make_model(source.batch);
+  load_weights();
+  run_.start_deadline.reset();
+  run_.heartbeat.beat(header_.step, Phase::kEvaluating);
+}
+
+Beat TrainedEncoder::beat() const {
+  return [&heartbeat = run_.heartbeat] { heartbeat.beat(); };
+}
+
+// Rank 0 reads and decides, the others take its word.
+void TrainedEncoder::load_settings_and_header(const EncoderSource& source) {
+  Collectives& ranks = *run_.bootstrap;
+  const Opened opened = agree_on(ranks, [&] { return is_first() ? open_on_root(source) : Opened{}; });
+  checkpoint_ = broadcast_text(ranks, opened.path.string());
+  header_ = opened.header;
+  header_.step = gather(ranks, opened.header.step)[0];
+  header_.epoch = gather(ranks, opened.header.epoch)[0];
+  const auto found = opened.header.environment.find(kNormalizationKey);
+  const std::string normalization =
+      broadcast_text(ranks, found == opened.header.environment.end() ? "" : found->second);
+  if (!normalization.empty()) header_.environment[kNormalizationKey] = normalization;
+  const std::string text = broadcast_text(ranks, print_config(opened.settings));
+  const int own_precision = gather(ranks, opened.own_precision ? 1 : 0)[0];
+  settings_ = agree_on(ranks, [&] { return settings_from_string(text, checkpoint_); });
+  if (own_precision == 0 && settings_.run.precision != Precision::kFp32 &&
+      !agree_on_device(ranks, topology_, settings_.run.device).cuda) {
+    if (is_first())
+      log_info("trained with run.precision: {}; computed in fp32 here, on the CPU", enum_name(settings_.run.precision));
+    settings_.run.precision = Precision::kFp32;
+  }
+}
+
+void TrainedEncoder::start_device() {
+  const DeviceDecision decision = choose_device(settings_, topology_, *run_.bootstrap);
+  Settings any_ranks = settings_;
+  any_ranks.train.reduction = Reduction::kFastest;  // no sum over ranks: any number of them will do
+  set_up_device(decision, any_ranks, topology_, run_);
+  if (const auto warning = binding_warning(topology_, settings_.run.threads); warning && is_first())
+    log_warning("{}", *warning);
+}
+
+void TrainedEncoder::make_model(int64_t batch) {
+  const int64_t unit = unit_images(settings_);
+  const bool cpu = run_.context->device().is_cpu();
+  // One unit a thread, but no more memory than the whole step of training took.
+  const int64_t usual = cpu ? unit * std::min<int64_t>(run_.context->threads(), settings_.train.shards)
+                            : std::max(unit, std::min(kGpuCallImages, unit * settings_.train.shards));
+  const int64_t local = (std::max<int64_t>(batch > 0 ? batch : usual, 1) + unit - 1) / unit;
+  geometry_ = {.shards = local * topology_.size,
+               .local_shards = local,
+               .first_shard = local * topology_.rank,
+               .images_per_shard = unit / 2};
+  const auto plans = header_.environment.find("plans");
+  const Site at = site();
+  model_ = std::make_unique<Model>(
+      at.context, at.collectives, geometry_, settings_.model, settings_.data.image_size, settings_.run.seed,
+      PlanChoices{.before = plans == header_.environment.end() ? PlanNames{} : read_plan_names(plans->second),
+                  .share = [&](const std::string& mine) {
+                    run_.heartbeat.beat();
+                    return broadcast_text(at.host, mine);
+                  }});
+}
+
+void TrainedEncoder::load_weights() {
+  Device& device = run_.context->device();
+  std::vector<NamedTensor> tensors;
+  for (const auto& p : model_->store().parameters()) tensors.push_back(as_tensor(p.name, p.shape, p.value));
+  for (const auto& b : model_->store().buffers()) tensors.push_back(as_tensor(b.name, b.shape, b.value));
+  std::vector<NamedTensor> on_host = tensors;
+  Buffer memory;
+  if (!device.is_cpu()) {
+    int64_t bytes = 0;
+    for (const auto& t : tensors) bytes += t.bytes();
+    memory = Buffer(static_cast<size_t>(bytes));
+    std::byte* next = memory.data();
+    for (auto& t : on_host) {
+      t.data = next;
+      next += t.bytes();
+    }
+  }
+  const Site at = site();
+  agree_on(at.host, [&] {
+    if (is_first()) load_checkpoint(checkpoint_, on_host, LoadWhat::kWeights, beat());
+  });
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const auto bytes = static_cast<size_t>(on_host[i].bytes());
+    at.host.broadcast(std::span(static_cast<std::byte*>(on_host[i].data), bytes), 0);
+    if (!device.is_cpu()) device.upload(tensors[i].data, on_host[i].data, bytes);
+    run_.heartbeat.beat();
+  }
+}
+
+int64_t TrainedEncoder::width(EncoderOutput output) const {
+  return output == EncoderOutput::kRepresentation ? model_->representation_size() : settings_.model.projector.output;
+}
+
+std::unique_ptr<Dataset> TrainedEncoder::open(Split split) const {
+  const Site at = site();
+  auto dataset = agree_on(at.host, [&] { return open_dataset(settings_.data, split, beat()); });
+  require_equal(at.host, ExitCode::kData, fmt::format("{} data", name_of(split)), dataset->fingerprint(beat()),
+                "give every host the same files");
+  return dataset;
+}
+
+const ViewParams& TrainedEncoder::view() {
+  if (view_) return *view_;
+  const bool given = !settings_.views.normalize.mean.empty();
+  const ChannelStatistics none{.mean = {0, 0, 0}, .std = {1, 1, 1}};
+  auto params = std::make_unique<ViewParams>(make_view_params(settings_.views, settings_.data.image_size, none));
+  const auto found = header_.environment.find(kNormalizationKey);
+  if (!given && (found == header_.environment.end() || !read_normalization(found->second, *params))) {
+    if (is_first())
+      log_info(
+          "the checkpoint does not tell the normalisation of its training: computed from the training pictures "
+          "named here");
+    const auto pictures = open(Split::kTrain);
+    *params = agree_on(site().host, [&] {
+      return make_view_params(settings_.views, settings_.data.image_size, channel_statistics(*pictures, beat()));
+    });
+  }
+  view_ = std::move(params);
+  return *view_;
+}
+
+FeatureSource TrainedEncoder::feature_source(const Dataset& dataset, EncoderOutput output, EvaluationSource& pictures) {
+  return {.images = dataset.count(),
+          .call_images = pictures.call_images(),
+          .feature_size = width(output),
+          .encode = [this, output, &pictures](int64_t first, int64_t) {
+            run_.heartbeat.beat();
+            const ConstMatrix h = model_->encode(pictures.load(first));
+            return host_outputs_.fetch(run_.context->device(),
+                                       output == EncoderOutput::kRepresentation ? h : model_->project(h));
+          }};
+}
+
+FeatureMatrix TrainedEncoder::encode(const Dataset& dataset, EncoderOutput output, const std::string& name) {
+  FeatureMatrix all{Buffer(static_cast<size_t>(dataset.count() * width(output)) * sizeof(float)), {}};
+  all.view = {all.memory.as<float>().data(), dataset.count(), width(output), width(output)};
+  encode_in_parts(dataset, output, name, [&](int64_t first, ConstMatrix rows) {
+    std::copy_n(rows.data, rows.elements(), all.view.row(first));
+  });
+  return all;
+}
+
+void TrainedEncoder::encode_in_parts(const Dataset& dataset, EncoderOutput output, const std::string& name,
+                                     const std::function<void(int64_t first, ConstMatrix rows)>& use) {
+  const Site at = site();
+  const auto pictures =
+      make_evaluation_source(at.context, dataset, view(), geometry_.local_shards, geometry_.samples(), beat());
+  const FeatureSource source = feature_source(dataset, output, *pictures);
+  const int64_t cols = source.feature_size, ranks = topology_.size, round = ranks * source.call_images;
+  const Buffer own(static_cast<size_t>(source.call_images * cols) * sizeof(float));  // [call_images, cols]
+  const Buffer all(static_cast<size_t>(round * cols) * sizeof(float));               // [W * call_images, cols]
+  PartProgress progress(is_first(), name);
+  for (int64_t begin = 0; begin < dataset.count(); begin += round) {
+    const int64_t first = begin + topology_.rank * source.call_images;
+    agree_on(at.host, [&] {  // a picture that one rank cannot read ends all
+      if (first >= dataset.count()) return;
+      const int64_t count = std::min(source.call_images, dataset.count() - first);
+      const ConstMatrix rows = source.encode(first, count);
+      for (int64_t i = 0; i < count; ++i) {
+        if (!std::all_of(rows.row(i), rows.row(i) + cols, [](float x) { return std::isfinite(x); }))
+          fail(ExitCode::kDiverged,
+               "{}: a number of picture {} is not finite; the training of this encoder has diverged: take an earlier "
+               "checkpoint",
+               name, first + i);
+        std::copy_n(rows.row(i), cols, own.as<float>().data() + i * cols);
+      }
+    });
+    at.host.all_gather(own.as<float>(), all.as<float>());
+    const int64_t count = std::min(round, dataset.count() - begin);
+    agree_on(at.host, [&] { use(begin, {all.as<float>().data(), count, cols, cols}); });
+    progress.at(begin + count, dataset.count());
+  }
+}
+
+}  // namespace simclr

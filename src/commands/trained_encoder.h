@@ -1,0 +1,80 @@
+// A trained encoder out of a checkpoint, ready to be shown pictures: what the commands that look at an encoder have in
+// common. Any number of ranks, any device, no optimizer state. Collective: every rank does everything here at once.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/augment/make_sources.h"
+#include "src/checkpoint/training_state.h"
+#include "src/comm/topology.h"
+#include "src/device/host_matrix.h"
+#include "src/evaluate/feature_extractor.h"
+#include "src/nn/model.h"
+#include "src/train/run.h"
+
+namespace simclr {
+
+// h, the representation [D], which downstream tasks use; or z, the projector's output [C], which the loss sees.
+enum class EncoderOutput { kRepresentation, kEmbedding };
+
+class TrainedEncoder {
+ public:
+  // Reads the checkpoint (a folder stands for the newest in it), starts the device, loads the weights. The settings are
+  // those that the checkpoint was written with, changed by source.config and its overrides; run.device, run.threads and
+  // run.precision are this machine's unless they are given. run outlives this. Throws AgreedError: kOutput for the
+  // checkpoint, kUsage for the settings, kDevice.
+  TrainedEncoder(const EncoderSource& source, RunHandles& run);
+  TrainedEncoder(const TrainedEncoder&) = delete;
+  TrainedEncoder& operator=(const TrainedEncoder&) = delete;
+
+  const Settings& settings() const { return settings_; }
+  const CheckpointHeader& header() const { return header_; }     // step, environment, ...
+  const std::string& checkpoint() const { return checkpoint_; }  // its path
+  const Topology& topology() const { return topology_; }
+  Site site() const { return run_.site(); }
+  bool is_first() const { return topology_.rank == 0; }
+  Beat beat() const;
+  Model& model() { return *model_; }
+  int64_t width(EncoderOutput output) const;
+  // Pictures a call of the network takes on each rank. It goes in units whose size the settings fix, so that the bits
+  // of a row depend neither on it nor on the number of ranks.
+  int64_t call_images() const { return geometry_.local_rows(); }
+
+  // How pictures are shown, with the normalisation of training. Collective.
+  const ViewParams& view();
+
+  // The split that the settings name, the same pictures on all ranks. AgreedError(kData).
+  std::unique_ptr<Dataset> open(Split split) const;
+
+  // Outputs for all pictures, on every rank the same [N, width]; float32, not normalised. `name` for the progress
+  // lines of rank 0. AgreedError(kDiverged) for a number that is not finite.
+  FeatureMatrix encode(const Dataset& dataset, EncoderOutput output, const std::string& name);
+  // The same without the whole matrix in memory: use(first picture, rows [n, width], without gaps) on every
+  // rank, in order; what it throws is agreed on.
+  void encode_in_parts(const Dataset& dataset, EncoderOutput output, const std::string& name,
+                       const std::function<void(int64_t first, ConstMatrix rows)>& use);
+
+ private:
+  void load_settings_and_header(const EncoderSource& source);
+  void start_device();
+  void make_model(int64_t batch);
+  void load_weights();
+  FeatureSource feature_source(const Dataset& dataset, EncoderOutput output, EvaluationSource& pictures);
+
+  RunHandles& run_;
+  Topology topology_;
+  std::string checkpoint_;
+  CheckpointHeader header_;
+  Settings settings_;
+  ShardGeometry geometry_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<ViewParams> view_;
+  HostMatrix host_outputs_;
+};
+
+std::vector<int32_t> labels_of(const Dataset& dataset);
+
+}  // namespace simclr

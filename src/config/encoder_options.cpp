@@ -1,0 +1,123 @@
+#include "src/config/encoder_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <system_error>
+
+#include "kernels/common/error.h"
+#include "src/config/config_options.h"
+#include "src/config/faults.h"
+
+namespace simclr {
+namespace {
+
+// A number > 0, the whole text of it; `auto` is 0.
+double parse_c(const std::string& text) {
+  if (text == "auto") return 0;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value > 0) || !std::isfinite(value))
+    throw CLI::ValidationError("--c", fmt::format("found {}, expected auto or a number > 0", shown(text)));
+  return value;
+}
+
+// What is written must not be what is read.
+void check_not_input(const std::string& written, const EncoderSource& source, std::string_view hint) {
+  std::error_code none_there;
+  for (const std::string& read : {source.checkpoint, source.source.config}) {
+    if (!written.empty() && !read.empty() &&
+        (written == read || std::filesystem::equivalent(written, read, none_there)))
+      fail(ExitCode::kUsage, "the output would replace the input {}; give another path ({})", shown_path(read), hint);
+  }
+}
+
+}  // namespace
+
+void describe_encoder(CLI::App& app, EncoderSource& into) {
+  app.add_option("CHECKPOINT,--checkpoint", into.checkpoint, "A checkpoint, or a run folder: its newest checkpoint")
+      ->type_name("");
+  describe_config(app, into.source, "replaces keys of the checkpoint's own, for instance data.path; not needed");
+  app.add_option("--batch", into.batch,
+                 "Pictures a call of the network takes on each rank; changes memory and time, no number. Default: what "
+                 "suits the machine")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20).description(""));
+  app.fallthrough();  // options of training are recognised behind it too, and refused by name
+}
+
+void check_encoder_options(const EncoderSource& source, std::string_view command, std::string_view hint) {
+  if (source.checkpoint.empty())
+    fail(ExitCode::kUsage, "a checkpoint is needed: simclr_train {} runs/NAME/checkpoints/step_….safetensors; {}",
+         command, hint);
+}
+
+CLI::App* describe_evaluate(CLI::App& app, EvaluateCommand& into) {
+  CLI::App* evaluate = app.add_subcommand(
+      "evaluate", "k-NN and a linear probe on the features of a trained encoder: train split against test split");
+  describe_encoder(*evaluate, into.encoder);
+  evaluate->add_option("--k", into.k, "Neighbours that vote; repeatable. Default: 1, 20 and 200")
+      ->type_name("N")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
+      ->check(CLI::Range(1, 1000000).description(""));
+  evaluate
+      ->add_option("--labels", into.percent,
+                   "Share of the training labels that the linear probe sees, class by class; repeatable; 0: no probe. "
+                   "Default: 1, 10 and 100")
+      ->type_name("PERCENT")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
+      ->check(CLI::Range(0.0, 100.0).description(""));
+  evaluate
+      ->add_option_function<std::string>(
+          "--c", [&into](const std::string& text) { into.c = parse_c(text); },
+          "The probe's inverse regularisation, C of scikit-learn's LogisticRegression. Default: auto, chosen on a "
+          "held-out fifth of the labels")
+      ->type_name("C|auto");
+  evaluate->add_option("--json", into.json, "Write everything, with the confusion matrices, to this file")
+      ->type_name("FILE");
+  evaluate->footer("Several ranks: mpirun -np W simclr_train evaluate ...; any W, the numbers are the same.");
+  return evaluate;
+}
+
+void check_evaluate_options(const EvaluateCommand& command, std::string_view hint) {
+  check_encoder_options(command.encoder, "evaluate", hint);
+  check_not_input(command.json, command.encoder, hint);
+  if (command.percent.size() > 1 && std::count(command.percent.begin(), command.percent.end(), 0.0) > 0)
+    fail(ExitCode::kUsage, "--labels 0 means no probe and stands alone; leave it out ({})", hint);
+}
+
+CLI::App* describe_embed(CLI::App& app, EmbedCommand& into) {
+  CLI::App* embed = app.add_subcommand("embed", "Write the features of a trained encoder, and labels, as .npy files");
+  describe_encoder(*embed, into.encoder);
+  embed->add_option("--output", into.output, "The file of features: float32 [pictures, columns]")->type_name("FILE");
+  embed->add_option("--labels", into.labels, "Also write the labels here: int64 [pictures]")->type_name("FILE");
+  embed
+      ->add_option_function<std::string>(
+          "--split",
+          [&into](const std::string& text) {
+            if (text != "train" && text != "test")
+              throw CLI::ValidationError("--split", fmt::format("found {}, expected train or test", shown(text)));
+            into.test_split = text == "test";
+          },
+          "Default: train")
+      ->type_name("train|test");
+  embed->add_flag("--projector", into.projector,
+                  "The projector's outputs, which the loss sees, instead of the encoder's");
+  embed->footer("Rows are in the order of the data set and as the network gives them: not normalised.");
+  return embed;
+}
+
+void check_embed_options(const EmbedCommand& command, std::string_view hint) {
+  check_encoder_options(command.encoder, "embed", hint);
+  if (command.output.empty()) fail(ExitCode::kUsage, "embed needs --output FILE, e.g. --output features.npy; {}", hint);
+  for (const std::string& file : {command.output, command.labels}) check_not_input(file, command.encoder, hint);
+  if (command.output == command.labels)
+    fail(ExitCode::kUsage, "--output and --labels are both {}; give two paths ({})", shown_path(command.output), hint);
+}
+
+}  // namespace simclr
