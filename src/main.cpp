@@ -13,6 +13,7 @@
 #include "src/commands/embed.h"
 #include "src/config/command_line.h"
 #include "src/device/context.h"
+#include "src/report/preview.h"
 #include "src/train/run.h"
 
 namespace simclr {
@@ -35,6 +36,11 @@ ExitCode run_command(const CommandLine& line, RunHandles& handles) {
       break;
     case Command::kLoss:
       check_loss(line.loss, {*handles.bootstrap, handles.heartbeat, handles.watchdog});
+      break;
+    case Command::kPreview:
+      agree_on(*handles.bootstrap, [&] {
+        if (first) print_out(write_preview(line.preview, line.source));
+      });
       break;
     case Command::kEmbed:
       embed(line.embed, handles);

@@ -11,6 +11,7 @@
 #include "src/config/faults.h"
 #include "src/config/key_table.h"
 #include "src/config/loss_options.h"
+#include "src/config/preview_options.h"
 
 namespace simclr {
 
@@ -64,6 +65,8 @@ void describe(Parser& parser, CommandLine& into, bool& version) {
       {Command::kInfo, describe_info(app, into.info_file), [] {}},
       {Command::kLoss, describe_loss(app, into.loss), [&into] { check_loss_options(into.loss, kHint); }},
       {Command::kEmbed, describe_embed(app, into.embed), [&into] { check_embed_options(into.embed, kHint); }},
+      {Command::kPreview, describe_preview(app, into.preview, into.source),
+       [&into] { check_preview_options(into.source, kHint); }},
   };
 }
 

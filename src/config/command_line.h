@@ -9,7 +9,7 @@
 
 namespace simclr {
 
-enum class Command { kTrain, kInfo, kLoss, kEmbed, kHelp, kVersion };
+enum class Command { kTrain, kInfo, kLoss, kPreview, kEmbed, kHelp, kVersion };
 
 enum class LossPrecision { kAsFiles, kFp32, kFp64 };
 
@@ -56,15 +56,22 @@ struct EmbedCommand {
   bool projector = false;   // the projector's outputs instead of the encoder's
 };
 
+// What `preview` is asked to do.
+struct PreviewCommand {
+  std::string output = "views.png";
+  int64_t rows = 8;
+};
+
 struct CommandLine {
   Command command = Command::kTrain;
-  ConfigSource source;          // kTrain
+  ConfigSource source;          // kTrain, kPreview
   std::string resume = "auto";  // kTrain: auto, none, or the path of a checkpoint
   std::string output;           // kTrain: the run folder itself; "" = run.output_dir/run.name
   bool dry_run = false;         // kTrain: everything up to the first step
   bool print_config = false;    // kTrain: print the resolved configuration and end
   std::string info_file;        // kInfo: the checkpoint
   LossCommand loss;             // kLoss
+  PreviewCommand preview;       // kPreview
   EvaluateCommand evaluate;     // kEvaluate
   EmbedCommand embed;           // kEmbed
   std::string help;             // kHelp: the text to print

@@ -1,0 +1,38 @@
+#include "src/config/preview_options.h"
+
+#include <fmt/format.h>
+
+#include "kernels/common/error.h"
+#include "src/config/config_options.h"
+
+namespace simclr {
+
+CLI::App* describe_preview(CLI::App& app, PreviewCommand& into, ConfigSource& source) {
+  CLI::App* preview = app.add_subcommand("preview", "Write the views of the first step as a picture, before training");
+  describe_config(*preview, source, "needed");
+  preview->add_option("--output", into.output, fmt::format("The PNG file to write. Default: {}", into.output))
+      ->type_name("FILE");
+  preview->add_option("--rows", into.rows, fmt::format("Pictures to show, one a row. Default: {}", into.rows))
+      ->type_name("N")
+      ->check(CLI::Range(1, 200).description(""));
+  preview->footer(
+      "Each row: the picture, its view 1, its view 2, as training of step 1 will see them, not normalised.");
+  preview->fallthrough();  // options of training are recognised behind it too, and refused by name
+  return preview;
+}
+
+CLI::App* describe_report(CLI::App& app, std::string& run_folder) {
+  CLI::App* report = app.add_subcommand("report", "Make report.html of a run folder anew, e.g. after a crash");
+  report->add_option("RUN_FOLDER", run_folder, "The folder with metrics.jsonl and config.yaml")
+      ->type_name("")
+      ->required();
+  report->fallthrough();
+  return report;
+}
+
+void check_preview_options(const ConfigSource& source, std::string_view hint) {
+  if (source.config.empty())
+    fail(ExitCode::kUsage, "preview needs a configuration: simclr_train preview --config FILE; {}", hint);
+}
+
+}  // namespace simclr

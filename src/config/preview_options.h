@@ -1,0 +1,17 @@
+// The options of `simclr_train preview` and `simclr_train report`, as part of the command line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "src/config/command_line.h"
+
+namespace simclr {
+
+// Add the subcommand; what it is given goes into `into`.
+CLI::App* describe_preview(CLI::App& app, PreviewCommand& into, ConfigSource& source);
+CLI::App* describe_report(CLI::App& app, std::string& run_folder);
+
+// What one option alone cannot know. Error(kUsage) with `hint` at its end.
+void check_preview_options(const ConfigSource& source, std::string_view hint);
+
+}  // namespace simclr

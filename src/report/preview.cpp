@@ -1,0 +1,31 @@
+#include "src/report/preview.h"
+
+#include <algorithm>
+
+#include "src/base/file.h"
+#include "src/config/enum_names.h"
+#include "src/config/faults.h"
+#include "src/config/loader.h"
+#include "src/report/pictures.h"
+
+namespace simclr {
+
+std::string write_preview(const PreviewCommand& command, const ConfigSource& source) {
+  const Settings settings = load_settings(source.config, source.overrides);
+  const std::unique_ptr<Dataset> dataset = open_dataset(settings.data, Split::kTrain);
+  const int64_t side = shown_side(settings.data.image_size);
+  const std::vector<AugmentedPair> pairs = draw_pairs(*dataset, settings, 0, command.rows, side);
+  const RgbImage grid = grid_of(rows_of(pairs));
+  write_file_durably(command.output, encode_png(grid));
+  const auto rows = static_cast<int64_t>(pairs.size());
+  return fmt::format(
+      "{}: {} x {} pixels, {} row{}: picture, view 1, view 2\n"
+      "the first {} of the {} pictures of step 1 ({}, seed {}), views of {} x {} pixels{}{}\n",
+      shown_path(command.output), grid.width, grid.height, rows, rows == 1 ? "" : "s", rows,
+      settings.train.global_batch, enum_name(settings.data.format), settings.run.seed, settings.data.image_size,
+      settings.data.image_size,
+      side == settings.data.image_size ? "" : fmt::format(", shown {} times as large", side / settings.data.image_size),
+      rows < command.rows ? "; a batch has no more" : "");
+}
+
+}  // namespace simclr
