@@ -14,8 +14,8 @@
 
 namespace simclr {
 
-// kBank: the labelled pictures whose labels answer for those of the test split. They are the training split but for sets
-// that train on pictures without labels: open_bank().
+// kBank: the labelled pictures whose labels answer for those of the test split. They are the training split but for
+// sets that train on pictures without labels: open_bank().
 enum class Split { kTrain, kTest, kBank };
 const char* name_of(Split split);  // "train", "test", "bank"
 
