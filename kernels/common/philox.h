@@ -30,6 +30,7 @@ enum class RandomPurpose : uint32_t {
   kViews = 3,
   kSyntheticTrain = 4,
   kSyntheticTest = 5,
+  kLabelSubset = 6,
 };
 
 // The run's 64-bit seed and a purpose make one key: a Philox block of both, so that near seeds give far keys.

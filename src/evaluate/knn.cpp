@@ -55,11 +55,10 @@ void offer(std::vector<Neighbour>& nearest, size_t k, const Neighbour& candidate
 }
 
 // Classes that score higher than the true one (or the same, and are lower); -1 when no neighbour has the true class.
-// scores [classes] is scratch.
-int64_t rank_of_class(std::vector<Neighbour>& nearest, std::span<const int32_t> labels, double temperature,
+// nearest: the nearest first, which is the order of the sums. scores [classes] is scratch.
+int64_t rank_of_class(std::span<const Neighbour> nearest, std::span<const int32_t> labels, double temperature,
                       int32_t true_class, std::vector<double>& scores) {
-  std::sort(nearest.begin(), nearest.end(), is_nearer);  // the order of the sums
-  std::fill(scores.begin(), scores.end(), -1.0);         // no vote
+  std::fill(scores.begin(), scores.end(), -1.0);  // no vote
   for (const Neighbour& neighbour : nearest) {
     double& score = scores[static_cast<size_t>(labels[static_cast<size_t>(neighbour.row)])];
     // exp((s - s_max) / temperature): one factor for all classes, and no overflow at low temperatures.
@@ -76,9 +75,19 @@ int64_t rank_of_class(std::vector<Neighbour>& nearest, std::span<const int32_t> 
   return before;
 }
 
-// Queries [first, first + count); similarities: scratch [kQueryBlock, kBankBlock].
-Correct classify_block(const LabelledFeatures& bank, const LabelledFeatures& queries, int64_t first, int64_t count,
-                       int k, double temperature, int64_t classes, float* similarities) {
+// What the votes of one bank look like: the k, the largest of them, the classes.
+struct Vote {
+  std::span<const int> ks;
+  double temperature;
+  int64_t classes;
+
+  int most() const { return *std::max_element(ks.begin(), ks.end()); }
+};
+
+// Queries [first, first + count); similarities: scratch [kQueryBlock, kBankBlock]; correct [ks] is added to.
+void classify_block(const LabelledFeatures& bank, const LabelledFeatures& queries, int64_t first, int64_t count,
+                    const Vote& vote, float* similarities, std::span<Correct> correct) {
+  const auto most = static_cast<size_t>(vote.most());
   std::vector<std::vector<Neighbour>> nearest(static_cast<size_t>(count));
   const ConstMatrix rows = queries.features.slice(first, count);  // [count, D]
   for (int64_t begin = 0; begin < bank.features.rows; begin += kBankBlock) {
@@ -87,71 +96,87 @@ Correct classify_block(const LabelledFeatures& bank, const LabelledFeatures& que
     gemm(rows, Op::kNone, bank.features.slice(begin, size), Op::kTranspose, {}, s);
     for (int64_t q = 0; q < count; ++q) {
       std::vector<Neighbour>& heap = nearest[static_cast<size_t>(q)];
-      for (int64_t j = 0; j < size; ++j) offer(heap, static_cast<size_t>(k), {s.row(q)[j], begin + j});
+      for (int64_t j = 0; j < size; ++j) offer(heap, most, {s.row(q)[j], begin + j});
     }
   }
-  Correct correct;
-  std::vector<double> scores(static_cast<size_t>(classes));
+  std::vector<double> scores(static_cast<size_t>(vote.classes));
   for (int64_t q = 0; q < count; ++q) {
-    const int64_t rank = rank_of_class(nearest[static_cast<size_t>(q)], bank.labels, temperature,
-                                       queries.labels[static_cast<size_t>(first + q)], scores);
-    correct.top1 += rank == 0 ? 1 : 0;
-    correct.top5 += rank >= 0 && rank < 5 ? 1 : 0;
+    std::vector<Neighbour>& all = nearest[static_cast<size_t>(q)];
+    std::sort(all.begin(), all.end(), is_nearer);
+    for (size_t i = 0; i < vote.ks.size(); ++i) {
+      const auto voters = std::span<const Neighbour>(all).first(static_cast<size_t>(vote.ks[i]));
+      const int64_t rank =
+          rank_of_class(voters, bank.labels, vote.temperature, queries.labels[static_cast<size_t>(first + q)], scores);
+      correct[i].top1 += rank == 0 ? 1 : 0;
+      correct[i].top5 += rank >= 0 && rank < 5 ? 1 : 0;
+    }
   }
-  return correct;
 }
 
-// This rank's consecutive run of query blocks.
-Correct classify_share(const CpuExec& exec, const Collectives& collectives, const LabelledFeatures& bank,
-                       const LabelledFeatures& queries, int k, double temperature, const Beat& beat) {
+// This rank's consecutive run of query blocks; the counts of each k.
+std::vector<Correct> classify_share(const CpuExec& exec, const Collectives& collectives, const LabelledFeatures& bank,
+                                    const LabelledFeatures& queries, const Vote& vote, const Beat& beat) {
   const int64_t blocks = (queries.features.rows + kQueryBlock - 1) / kQueryBlock;
   const int64_t share = (blocks + collectives.size() - 1) / collectives.size();
   const int64_t first_block = std::min(collectives.rank() * share, blocks);
   const int64_t own_blocks = std::min(share, blocks - first_block);
-  const int64_t classes = int64_t{*std::max_element(bank.labels.begin(), bank.labels.end())} + 1;
 
   constexpr int64_t kScratchFloats = kQueryBlock * kBankBlock;
   const Buffer scratch(static_cast<size_t>(exec.threads * kScratchFloats) * sizeof(float));
-  std::vector<Correct> per_block(static_cast<size_t>(own_blocks));
+  const size_t count_of_k = vote.ks.size();
+  std::vector<Correct> per_block(static_cast<size_t>(own_blocks) * count_of_k);  // [blocks, ks]
   parallel_for(exec, own_blocks, [&](int64_t block, int thread) {
     const int64_t first = (first_block + block) * kQueryBlock;
     const int64_t count = std::min(kQueryBlock, queries.features.rows - first);
-    per_block[static_cast<size_t>(block)] = classify_block(bank, queries, first, count, k, temperature, classes,
-                                                           scratch.as<float>().data() + thread * kScratchFloats);
+    classify_block(bank, queries, first, count, vote, scratch.as<float>().data() + thread * kScratchFloats,
+                   std::span(per_block).subspan(static_cast<size_t>(block) * count_of_k, count_of_k));
     if (thread == 0) beat();  // the calling thread
   });
-  Correct sum;
-  for (const Correct& correct : per_block) {
-    sum.top1 += correct.top1;
-    sum.top5 += correct.top5;
+  std::vector<Correct> sums(count_of_k);
+  for (size_t i = 0; i < per_block.size(); ++i) {
+    sums[i % count_of_k].top1 += per_block[i].top1;
+    sums[i % count_of_k].top5 += per_block[i].top5;
   }
-  return sum;
+  return sums;
 }
 
 }  // namespace
 
-KnnResult evaluate_knn(const CpuExec& exec, Collectives& collectives, const LabelledFeatures& bank,
-                       const LabelledFeatures& queries, const KnnParams& params, const Beat& beat) {
-  SIMCLR_CHECK(params.k >= 1 && params.temperature > 0, "k is {}, temperature {}", params.k, params.temperature);
+std::vector<KnnResult> evaluate_knn(const CpuExec& exec, Collectives& collectives, const LabelledFeatures& bank,
+                                    const LabelledFeatures& queries, std::span<const int> ks, double temperature,
+                                    const Beat& beat) {
+  SIMCLR_CHECK(!ks.empty() && *std::min_element(ks.begin(), ks.end()) >= 1 && temperature > 0,
+               "k is {}, temperature {}", ks.empty() ? 0 : *std::min_element(ks.begin(), ks.end()), temperature);
   SIMCLR_CHECK(bank.features.cols == queries.features.cols, "features of {} and {}", bank.features.cols,
                queries.features.cols);
   check(bank, "bank");
   check(queries, "queries");
 
-  KnnResult result;
-  result.bank = bank.features.rows;
-  result.queries = queries.features.rows;
-  result.k = static_cast<int>(std::min<int64_t>(params.k, result.bank));
-  const Correct own = classify_share(exec, collectives, bank, queries, result.k, params.temperature, beat);
+  std::vector<int> used(ks.begin(), ks.end());
+  for (int& k : used) k = static_cast<int>(std::min<int64_t>(k, bank.features.rows));
+  const Vote vote{.ks = used,
+                  .temperature = temperature,
+                  .classes = int64_t{*std::max_element(bank.labels.begin(), bank.labels.end())} + 1};
+  const std::vector<Correct> own = classify_share(exec, collectives, bank, queries, vote, beat);
 
   // Counts as bytes: integers, so the order of the sum does not matter, for any number of ranks.
-  std::vector<Correct> all(static_cast<size_t>(collectives.size()));
-  collectives.all_gather(std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
-  for (const Correct& correct : all) {
-    result.top1_correct += correct.top1;
-    result.top5_correct += correct.top5;
+  std::vector<Correct> all(own.size() * static_cast<size_t>(collectives.size()));  // [W, ks]
+  collectives.all_gather(std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(all)));
+  std::vector<KnnResult> results(used.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    results[i] = {.k = used[i], .bank = bank.features.rows, .queries = queries.features.rows};
+    for (size_t r = i; r < all.size(); r += used.size()) {
+      results[i].top1_correct += all[r].top1;
+      results[i].top5_correct += all[r].top5;
+    }
   }
-  return result;
+  return results;
+}
+
+KnnResult evaluate_knn(const CpuExec& exec, Collectives& collectives, const LabelledFeatures& bank,
+                       const LabelledFeatures& queries, const KnnParams& params, const Beat& beat) {
+  const int ks[] = {params.k};
+  return evaluate_knn(exec, collectives, bank, queries, ks, params.temperature, beat)[0];
 }
 
 std::string describe(const KnnResult& result, const KnnParams& params) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/common/exec.h"
 #include "kernels/common/views.h"
@@ -42,6 +43,11 @@ struct KnnResult {
 // beat: between blocks of 64 queries.
 KnnResult evaluate_knn(const CpuExec& exec, Collectives& collectives, const LabelledFeatures& bank,
                        const LabelledFeatures& queries, const KnnParams& params, const Beat& beat = no_beat);
+
+// The same for several k at the price of the largest: one result each, in the order of `ks`.
+std::vector<KnnResult> evaluate_knn(const CpuExec& exec, Collectives& collectives, const LabelledFeatures& bank,
+                                    const LabelledFeatures& queries, std::span<const int> ks, double temperature,
+                                    const Beat& beat = no_beat);
 
 // "top-1 0.5230 (523 of 1000), top-5 0.9410, k = 20"; says so when k had to be lowered.
 std::string describe(const KnnResult& result, const KnnParams& params);

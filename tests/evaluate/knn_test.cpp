@@ -196,6 +196,22 @@ TEST(Knn, RanksAndThreadsChangeNothing) {
   }
 }
 
+TEST(Knn, SeveralKAtOnceAreTheSame) {
+  const Set bank = random_set(500, 16, 12, 1), queries = random_set(130, 16, 12, 2);
+  const std::vector<int> ks = {20, 1, 1000, 5};
+  run_ranks(2, [&](Collectives& collectives) {
+    const auto results = evaluate_knn(CpuExec{}, collectives, bank.view(), queries.view(), ks, 0.1);
+    ASSERT_EQ(results.size(), ks.size());
+    for (size_t i = 0; i < ks.size(); ++i) {
+      const KnnResult one = evaluate_knn(CpuExec{}, collectives, bank.view(), queries.view(), {ks[i], 0.1});
+      EXPECT_EQ(results[i].k, std::min(ks[i], 500));
+      EXPECT_EQ(results[i].top1_correct, one.top1_correct) << ks[i];
+      EXPECT_EQ(results[i].top5_correct, one.top5_correct) << ks[i];
+    }
+    EXPECT_NE(results[2].top5_correct, results[3].top5_correct) << "k makes a difference here";
+  });
+}
+
 TEST(Knn, BeatsOnTheCallingThreadAfterBlocksOfQueries) {
   const Set bank = random_set(50, 8, 3, 1), queries = random_set(200, 8, 3, 2);  // four blocks of 64
   for (int threads : {1, 2}) {

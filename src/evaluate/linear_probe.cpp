@@ -1,0 +1,222 @@
+// Every rank takes a run of rows for the logits and a run of columns for the gradient; what they make is gathered,
+// never added up across ranks, so that no sum depends on their number.
+#include "src/evaluate/linear_probe.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/common/error.h"
+#include "src/evaluate/linear_products.h"
+
+namespace simclr {
+namespace {
+
+// The consecutive part of `count` things that a rank takes, `share` at most each.
+struct Part {
+  int64_t share, first, count;
+};
+
+Part part_of(int64_t count, const Collectives& ranks) {
+  const int64_t share = (count + ranks.size() - 1) / ranks.size();
+  const int64_t first = std::min<int64_t>(ranks.rank() * share, count);
+  return {share, first, std::min(share, count - first)};
+}
+
+// logits [classes] become softmax - onehot; returns -log softmax[label].
+double to_residuals(std::span<double> logits, int32_t label) {
+  const double top = *std::max_element(logits.begin(), logits.end());
+  const double own = logits[static_cast<size_t>(label)];
+  double sum = 0;
+  for (double& x : logits) {
+    x = std::exp(x - top);
+    sum += x;
+  }
+  for (double& x : logits) x /= sum;
+  logits[static_cast<size_t>(label)] -= 1;
+  return std::log(sum) + top - own;
+}
+
+struct ColumnMoments {
+  std::vector<double> mean, variance;  // [D]
+};
+
+ColumnMoments moments_of(const ConstMatrix& x) {
+  ColumnMoments m{std::vector<double>(static_cast<size_t>(x.cols)), std::vector<double>(static_cast<size_t>(x.cols))};
+  for (int64_t i = 0; i < x.rows; ++i)
+    for (int64_t d = 0; d < x.cols; ++d) m.mean[static_cast<size_t>(d)] += static_cast<double>(x.row(i)[d]);
+  for (double& mean : m.mean) mean /= static_cast<double>(x.rows);
+  for (int64_t i = 0; i < x.rows; ++i) {
+    for (size_t d = 0; d < m.mean.size(); ++d) {
+      const double off = static_cast<double>(x.row(i)[d]) - m.mean[d];
+      m.variance[d] += off * off;
+    }
+  }
+  for (double& variance : m.variance) variance /= static_cast<double>(x.rows);
+  return m;
+}
+
+// b += sign * W . mean, class by class: sign -1 from centred features to features as they are, +1 back.
+void move_bias(std::vector<double>& weights, const std::vector<double>& mean, double sign) {
+  const size_t width = mean.size() + 1;
+  for (size_t k = 0; k < weights.size() / width; ++k) {
+    double sum = 0;
+    for (size_t d = 0; d < mean.size(); ++d) sum += weights[k * width + d] * mean[d];
+    weights[k * width + mean.size()] += sign * sum;
+  }
+}
+
+}  // namespace
+
+void LinearProbe::check(const ProbeData& data) const {
+  SIMCLR_CHECK(data.features.rows >= 1 && static_cast<int64_t>(data.labels.size()) == data.features.rows,
+               "{} rows, {} labels", data.features.rows, data.labels.size());
+  SIMCLR_CHECK(std::all_of(data.labels.begin(), data.labels.end(), [&](int32_t y) { return y >= 0 && y < classes_; }),
+               "a label outside [0, {})", classes_);
+}
+
+double LinearProbe::residuals(const ProbeData& data, std::span<const double> weights, std::vector<double>& all) {
+  const int64_t rows = data.features.rows;
+  const Part part = part_of(rows, collectives_);
+  const auto width = static_cast<size_t>(classes_ + 1);  // residuals and the loss
+  std::vector<double> logits(static_cast<size_t>(part.count * classes_));
+  if (part.count > 0) linear_logits(exec_, data.features.slice(part.first, part.count), weights, logits);
+  std::vector<double> own(static_cast<size_t>(part.share) * width);
+  for (int64_t i = 0; i < part.count; ++i) {
+    double* row = own.data() + static_cast<size_t>(i) * width;
+    std::copy_n(logits.data() + i * classes_, classes_, row);
+    row[classes_] = to_residuals({row, width - 1}, data.labels[static_cast<size_t>(part.first + i)]);
+  }
+  beat_();
+  std::vector<double> gathered(own.size() * static_cast<size_t>(collectives_.size()));
+  collectives_.all_gather(std::span<const double>(own), std::span(gathered));
+  all.resize(static_cast<size_t>(rows * classes_));
+  double loss = 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    const double* row = gathered.data() + static_cast<size_t>(i) * width;
+    std::copy_n(row, classes_, all.data() + i * classes_);
+    loss += row[classes_];
+  }
+  return loss;
+}
+
+void LinearProbe::products(const ProbeData& data, const std::vector<double>& residuals, std::vector<double>& all) {
+  const int64_t columns = data.features.cols;
+  const Part part = part_of(columns, collectives_);
+  const auto share = static_cast<size_t>(part.share);
+  std::vector<double> product(static_cast<size_t>(classes_ * part.count)), own(static_cast<size_t>(classes_) * share);
+  if (part.count > 0) linear_gradient(exec_, data.features, residuals, part.first, part.count, product);
+  for (int64_t k = 0; k < classes_; ++k)
+    std::copy_n(product.data() + k * part.count, part.count, own.data() + static_cast<size_t>(k) * share);
+  beat_();
+  std::vector<double> gathered(own.size() * static_cast<size_t>(collectives_.size()));  // [W, classes, share]
+  collectives_.all_gather(std::span<const double>(own), std::span(gathered));
+  all.resize(static_cast<size_t>(classes_ * columns));
+  for (int64_t k = 0; k < classes_; ++k) {
+    for (int64_t d = 0; d < columns; ++d)
+      all[static_cast<size_t>(k * columns + d)] =
+          gathered[static_cast<size_t>((d / part.share * classes_ + k) * part.share + d % part.share)];
+  }
+}
+
+double LinearProbe::objective(const ProbeData& data, double c, std::span<const double> weights,
+                              std::span<double> gradient) {
+  check(data);
+  const auto rows = static_cast<double>(data.features.rows);
+  const auto columns = static_cast<size_t>(data.features.cols), width = columns + 1;
+  SIMCLR_CHECK(weights.size() == static_cast<size_t>(classes_) * width && gradient.size() == weights.size() && c > 0,
+               "{} weights, {} gradients, C = {}", weights.size(), gradient.size(), c);
+  std::vector<double> off, product;
+  const double loss = residuals(data, weights, off);
+  products(data, off, product);
+  const double lambda = 1 / (c * rows);
+  double square = 0;
+  for (size_t k = 0; k < static_cast<size_t>(classes_); ++k) {
+    for (size_t d = 0; d < columns; ++d) {
+      const double w = weights[k * width + d];
+      square += w * w;
+      gradient[k * width + d] = product[k * columns + d] / rows + lambda * w;
+    }
+    double sum = 0;
+    for (size_t i = 0; i < data.labels.size(); ++i) sum += off[i * static_cast<size_t>(classes_) + k];
+    gradient[k * width + columns] = sum / rows;
+  }
+  return loss / rows + lambda / 2 * square;
+}
+
+ProbeSolution LinearProbe::solve(const ProbeData& data, double c, const LbfgsOptions& options,
+                                 const std::vector<double>& start, const LbfgsProgress& progress) {
+  check(data);
+  const auto columns = static_cast<size_t>(data.features.cols), width = columns + 1;
+  const auto classes = static_cast<size_t>(classes_);
+  const ColumnMoments moments = moments_of(data.features);
+  // The Hessian's diagonal at 0: softmax's p (1 - p) with p = 1 / classes times the feature's variance.
+  const double p = 1 / static_cast<double>(classes_), lambda = 1 / (c * static_cast<double>(data.features.rows));
+  std::vector<double> curvature(classes * width);
+  for (size_t k = 0; k < classes; ++k) {
+    for (size_t d = 0; d < columns; ++d) curvature[k * width + d] = p * (1 - p) * moments.variance[d] + lambda;
+    curvature[k * width + columns] = std::max(p * (1 - p), 1e-3);
+  }
+  ProbeSolution solution{.weights = start, .c = c, .solver = {}};
+  if (start.empty()) solution.weights.resize(curvature.size());
+  SIMCLR_CHECK(solution.weights.size() == curvature.size(), "{} weights to start from, {} wanted", start.size(),
+               curvature.size());
+  move_bias(solution.weights, moments.mean, 1);
+  std::vector<double> as_they_are;
+  solution.solver = minimize(
+      [&](std::span<const double> point, std::span<double> gradient) {
+        as_they_are.assign(point.begin(), point.end());
+        move_bias(as_they_are, moments.mean, -1);
+        const double value = objective(data, c, as_they_are, gradient);
+        for (size_t k = 0; k < classes; ++k)  // d b / d w = -mean
+          for (size_t d = 0; d < columns; ++d)
+            gradient[k * width + d] -= gradient[k * width + columns] * moments.mean[d];
+        return value;
+      },
+      curvature, options, solution.weights, progress);
+  move_bias(solution.weights, moments.mean, -1);
+  return solution;
+}
+
+ProbeScores LinearProbe::score(const ProbeSolution& solution, const ProbeData& queries) {
+  check(queries);
+  const auto classes = static_cast<size_t>(classes_);
+  ProbeScores scores{.queries = queries.features.rows, .confusion = std::vector<int64_t>(classes * classes)};
+  std::vector<double> logits(static_cast<size_t>(queries.features.rows) * classes);
+  linear_logits(exec_, queries.features, solution.weights, logits);
+  for (size_t i = 0; i < queries.labels.size(); ++i) {
+    const double* row = logits.data() + i * classes;
+    const auto truth = static_cast<size_t>(queries.labels[i]);
+    const auto predicted = static_cast<size_t>(std::max_element(row, row + classes) - row);
+    size_t before = 0;  // classes that come before the true one
+    for (size_t k = 0; k < classes; ++k) before += row[k] > row[truth] || (row[k] == row[truth] && k < truth) ? 1 : 0;
+    scores.top1_correct += before == 0 ? 1 : 0;
+    scores.top5_correct += before < 5 ? 1 : 0;
+    ++scores.confusion[truth * classes + predicted];
+  }
+  return scores;
+}
+
+ChosenC choose_c(LinearProbe& probe, const ProbeData& fit, const ProbeData& held_out,
+                 const std::function<LbfgsProgress(double c)>& progress) {
+  constexpr LbfgsOptions kGoodEnough = {.tolerance = 1e-4, .most_iterations = 500};
+  ChosenC chosen;
+  std::vector<double> start;
+  double best = -1;
+  int below = 0;
+  for (const double c : {1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0}) {
+    ProbeSolution solution = probe.solve(fit, c, kGoodEnough, start, progress(c));
+    const double accuracy = probe.score(solution, held_out).top1();
+    chosen.tried.emplace_back(c, accuracy);
+    start = solution.weights;
+    if (accuracy > best) {
+      best = accuracy;
+      chosen.c = c;
+      chosen.weights = std::move(solution.weights);
+    }
+    below = accuracy < best ? below + 1 : 0;
+    if (below == 2) break;
+  }
+  return chosen;
+}
+
+}  // namespace simclr
