@@ -82,7 +82,7 @@ void DurableFile::commit() {
 
 void DurableFile::fail_to(const char* what, int error_number) const {
   const char* advice = error_number == ENOSPC || error_number == EDQUOT
-                           ? "free some space or choose another run.output_dir"
+                           ? "free some space there or write to another disk"
                            : "check the folder and its permissions";
   fail(ExitCode::kOutput, "cannot {} {}: {}; {}", what, path_.string(), errno_text(error_number), advice);
 }

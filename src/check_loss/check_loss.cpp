@@ -29,9 +29,9 @@ double time_limit_s(const ViewPair& views, int ranks) {
 
 void watch_ranks(const CheckLossSite& site, const Topology& topology, double timeout_s) {
   if (topology.size == 1 || topology.nodes > 1) return;
-  site.watchdog =
-      std::make_unique<Watchdog>(site.heartbeat, make_shared_memory_board(site.collectives),
-                                 Watchdog::Options{.timeout_s = timeout_s, .run_folder = "", .hosts = topology.hosts});
+  site.watchdog = std::make_unique<Watchdog>(
+      site.heartbeat, make_shared_memory_board(site.collectives),
+      Watchdog::Options{.timeout_s = timeout_s, .run_folder = "", .hosts = topology.hosts, .setting = ""});
 }
 
 // Runs work on every rank and agrees on how it went.

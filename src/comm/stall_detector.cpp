@@ -46,28 +46,30 @@ std::optional<Verdict> StallDetector::look(std::span<const Pulse> pulses, double
   return verdict;
 }
 
-std::string describe(const Verdict& verdict, std::span<const std::string> hosts, double timeout_s) {
-  const std::string where = fmt::format("last seen at step {} ({}) while the run was at step {}", verdict.last.step,
-                                        name_of(verdict.last.phase), verdict.newest_step);
+std::string describe(const Verdict& verdict, std::span<const std::string> hosts, double timeout_s,
+                     const std::string& setting) {
+  const bool trains = !setting.empty();
+  const std::string where = trains ? fmt::format(", last seen at step {} ({}) while the run was at step {}",
+                                                 verdict.last.step, name_of(verdict.last.phase), verdict.newest_step)
+                                   : "";
   std::string who = fmt::format("rank {} ({})", verdict.rank, hosts[verdict.rank]);
   if (verdict.more > 0) who += fmt::format(" and {} more", verdict.more);
-  const std::string limit = fmt::format("{:.1f} s (train.timeout_s: {:g})", verdict.silent_s, timeout_s);
+  const std::string limit =
+      fmt::format("{:.1f} s ({}: {:g})", verdict.silent_s, trains ? setting : "the limit, in seconds", timeout_s);
+  const std::string raise = trains ? fmt::format("raise {} if its work takes that long, ", setting) : "";
+  const char* again = trains ? "then start again with --resume auto" : "then start again";
   switch (verdict.kind) {
     case Verdict::Kind::kDead:
       return fmt::format(
-          "{} has given no sign of life for {}, {}: its process is stopped or gone, or its host is; look there, then "
-          "start again with --resume auto",
-          who, limit, where);
+          "{} has given no sign of life for {}{}: its process is stopped or gone, or its host is; look there, {}", who,
+          limit, where, again);
     case Verdict::Kind::kStalled:
-      return fmt::format(
-          "{} has made no progress for {}, {}; look for a slow disk or an overloaded host there, raise train.timeout_s "
-          "if its work takes that long, then start again with --resume auto",
-          who, limit, where);
+      return fmt::format("{} has made no progress for {}{}; look for a slow disk or an overloaded host there, {}{}",
+                         who, limit, where, raise, again);
     case Verdict::Kind::kAllWaiting:
       return fmt::format(
-          "all ranks have waited for each other for {}; {} is the one with the fewest steps, {}; look at the network, "
-          "then start again with --resume auto",
-          limit, who, where);
+          "all ranks have waited for each other for {}; {} is the one with the fewest steps{}; look at the network, {}",
+          limit, who, where, again);
   }
   return who;
 }

@@ -113,7 +113,7 @@ void Watchdog::run() {
     } else {
       for (int r = 0; r < size; ++r) pulses[r] = board_->read(r);
       if (const std::optional<Verdict> verdict = detector.look(pulses, now_s))
-        end_job(describe(*verdict, options_.hosts, options_.timeout_s), mine.step, true);
+        end_job(describe(*verdict, options_.hosts, options_.timeout_s, options_.setting), mine.step, true);
       if (const std::string error = communicator ? communicator->error() : ""; !error.empty())
         end_job(fmt::format("rank {} ({}): the communication between GPUs failed after step {}: {}; NCCL_DEBUG=INFO "
                             "tells more, --resume auto goes on from the last checkpoint",

@@ -25,6 +25,8 @@ class Watchdog {
     double timeout_s = 600;
     std::filesystem::path run_folder;  // of status.json; empty: none
     std::vector<std::string> hosts;    // [W], by rank
+    // The key of timeout_s, for messages. Empty: a command without keys, steps and checkpoints.
+    std::string setting = "train.timeout_s";
   };
 
   // Starts the thread. The heartbeat outlives this.

@@ -85,9 +85,14 @@ TEST(StallDetector, FindsTheDeadProcessNotThoseThatWaitForIt) {
   EXPECT_EQ(story.verdict->rank, 1);
   EXPECT_EQ(story.verdict->last.step, 10);
   const std::vector<std::string> hosts = {"a", "b", "c"};
-  EXPECT_THAT(describe(*story.verdict, hosts, 5.0),
+  EXPECT_THAT(describe(*story.verdict, hosts, 5.0, "train.timeout_s"),
               AllOf(HasSubstr("rank 1 (b) has given no sign of life for 6.0 s (train.timeout_s: 5)"),
                     HasSubstr("last seen at step 10 (starting) while the run was at step 10")));
+  EXPECT_EQ(
+      describe(*story.verdict, hosts, 5.0, ""),
+      "rank 1 (b) has given no sign of life for 6.0 s (the limit, in seconds: 5): its process is stopped or gone, "
+      "or its host is; look there, then start again")
+      << "of a command that has no such key, no steps and no checkpoints";
 }
 
 TEST(StallDetector, ADeadRankInsideACollectiveIsStillDead) {
@@ -201,7 +206,7 @@ TEST(StallDetector, CountsFurtherCulprits) {
   story.play(100, [](int, auto& p) { wait(p[0]); });
   EXPECT_EQ(story.verdict->rank, 1);
   EXPECT_EQ(story.verdict->more, 1);
-  EXPECT_THAT(describe(*story.verdict, std::vector<std::string>{"a", "b", "c"}, 5.0),
+  EXPECT_THAT(describe(*story.verdict, std::vector<std::string>{"a", "b", "c"}, 5.0, "train.timeout_s"),
               HasSubstr("rank 1 (b) and 1 more"));
 }
 
