@@ -14,6 +14,7 @@
 #include "src/config/command_line.h"
 #include "src/device/context.h"
 #include "src/report/preview.h"
+#include "src/train/journal.h"
 #include "src/train/run.h"
 
 namespace simclr {
@@ -40,6 +41,11 @@ ExitCode run_command(const CommandLine& line, RunHandles& handles) {
     case Command::kPreview:
       agree_on(*handles.bootstrap, [&] {
         if (first) print_out(write_preview(line.preview, line.source));
+      });
+      break;
+    case Command::kReport:
+      agree_on(*handles.bootstrap, [&] {
+        if (first) print_out(rewrite_report(line.report_folder));
       });
       break;
     case Command::kEmbed:

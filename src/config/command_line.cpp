@@ -67,6 +67,7 @@ void describe(Parser& parser, CommandLine& into, bool& version) {
       {Command::kEmbed, describe_embed(app, into.embed), [&into] { check_embed_options(into.embed, kHint); }},
       {Command::kPreview, describe_preview(app, into.preview, into.source),
        [&into] { check_preview_options(into.source, kHint); }},
+      {Command::kReport, describe_report(app, into.report_folder), [] {}},
   };
 }
 

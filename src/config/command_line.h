@@ -9,7 +9,7 @@
 
 namespace simclr {
 
-enum class Command { kTrain, kInfo, kLoss, kPreview, kEmbed, kHelp, kVersion };
+enum class Command { kTrain, kInfo, kLoss, kPreview, kReport, kEmbed, kHelp, kVersion };
 
 enum class LossPrecision { kAsFiles, kFp32, kFp64 };
 
@@ -72,6 +72,7 @@ struct CommandLine {
   std::string info_file;        // kInfo: the checkpoint
   LossCommand loss;             // kLoss
   PreviewCommand preview;       // kPreview
+  std::string report_folder;    // kReport
   EvaluateCommand evaluate;     // kEvaluate
   EmbedCommand embed;           // kEmbed
   std::string help;             // kHelp: the text to print

@@ -40,9 +40,11 @@ FeatureMatrix KnnEvaluation::features_of(Split& split, const Beat& beat) {
   return features;
 }
 
-KnnResult KnnEvaluation::run(const Beat& beat) {
+KnnResult KnnEvaluation::run(const Beat& beat, const SeeFeatures& see) {
   const FeatureMatrix bank = features_of(bank_, beat), queries = features_of(test_, beat);  // [N, D], [M, D]
   beat();
+  if (see)
+    see({.step = 0, .bank_set = bank_.dataset, .test_set = test_.dataset, .bank = bank.view, .queries = queries.view});
   return evaluate_knn(host_exec_, site_.host, {bank.view, bank_.labels}, {queries.view, test_.labels}, params_, beat);
 }
 

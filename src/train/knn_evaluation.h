@@ -2,6 +2,7 @@
 // Changes nothing that training will see.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,9 +11,13 @@
 #include "src/device/host_matrix.h"
 #include "src/evaluate/feature_extractor.h"
 #include "src/evaluate/knn.h"
+#include "src/report/evaluation_view.h"
 #include "src/train/parts.h"
 
 namespace simclr {
+
+// Shown the features of an evaluation while they exist; their step is for the caller to set.
+using SeeFeatures = std::function<void(EvaluationFeatures)>;
 
 class KnnEvaluation {
  public:
@@ -21,8 +26,8 @@ class KnnEvaluation {
   KnnEvaluation(Parts& parts, const Site& site, const Beat& beat = no_beat);
 
   // Collective. The same result on every rank, for every number of ranks and threads. beat: between calls of the
-  // network and blocks of the vote.
-  KnnResult run(const Beat& beat);
+  // network and blocks of the vote. see: called before the vote, on this rank.
+  KnnResult run(const Beat& beat, const SeeFeatures& see = {});
   std::string describe(const KnnResult& result) const;
 
  private:

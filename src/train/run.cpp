@@ -182,10 +182,10 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
     require_equal(site.host, ExitCode::kDevice, "the choice of cuDNN plans", parts.model.describe_plans(),
                   "use GPUs of one model and one version of cuDNN on all hosts");
   }
+  const std::vector<std::string> facts =
+      describe_start({.parts = parts, .topology = topology, .mpi_version = run.session->library_version()});
   if (first) {
-    for (const auto& text :
-         describe_start({.parts = parts, .topology = topology, .mpi_version = run.session->library_version()}))
-      log_info("{}", text);
+    for (const auto& text : facts) log_info("{}", text);
   }
   if (line.dry_run) {
     if (first) {
@@ -206,11 +206,18 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
   run.status.checkpoint = state.last_checkpoint();
 
   std::optional<MetricsFile> metrics;
+  std::optional<Journal> journal;
   agree_on(site.host, [&] {
     if (!first) return;
     write_status_file(folder, run.status);
     write_file_durably(folder / "config.yaml", print_config(settings));
     metrics.emplace(open_metrics(folder, first_step));
+    journal.emplace(JournalStart{.folder = folder,
+                                 .settings = settings,
+                                 .train_set = *parts.train_set,
+                                 .facts = facts,
+                                 .first_step = first_step,
+                                 .total_steps = parts.total_steps()});
   });
   std::optional<KnnEvaluation> knn;
   if (settings.evaluate.knn.every_epochs > 0) knn.emplace(parts, site, beat);
@@ -234,6 +241,7 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
                    .state = state,
                    .knn = knn ? &*knn : nullptr,
                    .metrics = metrics ? &*metrics : nullptr,
+                   .journal = journal ? &*journal : nullptr,
                    .progress =
                        [&](int64_t step, const std::string& checkpoint) {
                          run.status.step = step;
@@ -249,6 +257,9 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
     const TrainOutcome outcome = trainer.run();
     run.heartbeat.beat(outcome.step, Phase::kEnding);
     if (first) log_info("weights sha256: {}", state.weights_hash());
+    agree_on(site.host, [&] {
+      if (journal) journal->write_report(outcome.stopped ? "stopped: " + outcome.reason : "finished", outcome.step);
+    });
     if (!outcome.stopped) return leave_in_order(run.way(), ExitCode::kDone);
     if (first)
       log_info("stopped after step {} ({}); start the same command again to go on", outcome.step, outcome.reason);

@@ -99,15 +99,16 @@ void Trainer::log_line(PendingLine& line) {
     std::memcpy(&loss, line.loss->wait(), sizeof loss);
   }
   if (p_.site.collectives.rank() != 0) return;
+  const bool write = line.step % p_.settings.log.every_steps == 0 || line.step == p_.total_steps;
   append_metrics(format_metrics({.step = line.step,
                                  .epoch = line.epoch,
                                  .loss = loss,
                                  .lr = line.lr,
                                  .images_per_s = line.images_per_s,
-                                 .data_wait_s = line.data_wait_s}));
+                                 .data_wait_s = line.data_wait_s}),
+                 write ? Journal::Point::kReportAndTensorBoard : Journal::Point::kReport);
   const auto text =
       fmt::format("epoch {}  loss {:.4f}  lr {:.3g}  {:.0f} images/s", line.epoch, loss, line.lr, line.images_per_s);
-  const bool write = line.step % p_.settings.log.every_steps == 0 || line.step == p_.total_steps;
   write ? progress_.write(line.step, text) : progress_.rewrite(line.step, text);
 }
 
@@ -118,8 +119,9 @@ bool Trainer::went_non_finite() {
   return flag != 0;
 }
 
-void Trainer::append_metrics(const std::string& line) {
+void Trainer::append_metrics(const std::string& line, Journal::Point point) {
   if (p_.metrics && !error_) keep_error([&] { p_.metrics->append(line); });
+  if (p_.journal && !error_) keep_error([&] { p_.journal->add_line(line, point); });
 }
 
 void Trainer::keep_error(const std::function<void()>& work) {
@@ -230,10 +232,17 @@ void Trainer::evaluate() {
   if (!p_.knn || went_non_finite()) return;
   p_.heartbeat.beat(steps_done_, Phase::kEvaluating);
   log_until(steps_done_);
-  const KnnResult result = p_.knn->run([&] { p_.heartbeat.beat(); });
+  const Beat beat = [&] { p_.heartbeat.beat(); };
+  const KnnResult result = p_.knn->run(beat, [&](EvaluationFeatures features) {
+    if (!p_.journal || error_) return;
+    features.step = steps_done_;
+    keep_error([&] { p_.journal->add_evaluation(features, beat); });
+  });
   log_info("step {}: k-NN on {} test pictures: {}", steps_done_, result.queries, p_.knn->describe(result));
   const int64_t epoch = steps_done_ / p_.plan.steps_per_epoch();
-  append_metrics(format_metrics(steps_done_, epoch, {{"knn_top1", result.top1()}, {"knn_top5", result.top5()}}));
+  append_metrics(format_metrics(steps_done_, epoch, {{"knn_top1", result.top1()}, {"knn_top5", result.top5()}}),
+                 Journal::Point::kReportAndTensorBoard);
+  if (p_.journal && !error_) keep_error([&] { p_.journal->write_report("running", steps_done_); });
   if (p_.settings.checkpoint.keep_best && steps_done_ > 0)
     keep_error([&] { p_.state.keep_if_best(steps_done_, epoch, result.top1()); });
 }
@@ -253,6 +262,7 @@ void Trainer::save() {
   if (error_) return;  // lines of metrics.jsonl are lost: a resume shall make them anew
   keep_error([&] {
     if (p_.metrics) p_.metrics->sync();
+    if (p_.journal) p_.journal->sync();
     p_.state.begin_save(steps_done_, steps_done_ / p_.plan.steps_per_epoch());
   });
   last_save_s_ = monotonic_seconds();

@@ -20,6 +20,7 @@
 #include "src/metrics/metrics_file.h"
 #include "src/metrics/throughput.h"
 #include "src/optim/schedule.h"
+#include "src/train/journal.h"
 #include "src/train/knn_evaluation.h"
 #include "src/train/state_io.h"
 
@@ -38,6 +39,7 @@ struct TrainerParts {
   StateIo& state;
   KnnEvaluation* knn = nullptr;                                               // none: not wanted
   MetricsFile* metrics = nullptr;                                             // rank 0 only
+  Journal* journal = nullptr;                                                 // rank 0 only
   std::function<void(int64_t step, const std::string& checkpoint)> progress;  // after every step: the newest checkpoint
   ShardGeometry geometry;
   int64_t first_step = 0, total_steps = 0;
@@ -74,7 +76,7 @@ class Trainer {
   void log_until(int64_t step);  // the lines of all steps up to this one; waits for their losses
   void log_line(PendingLine& line);
   bool went_non_finite();  // waits for the device; for the moments that do so anyway
-  void append_metrics(const std::string& line);
+  void append_metrics(const std::string& line, Journal::Point point);
   void keep_error(const std::function<void()>& work);  // of this rank alone, no part of the computation
   void post_control_word();
   void look_at_the_clock(ControlWord& word);

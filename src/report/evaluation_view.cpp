@@ -1,0 +1,89 @@
+#include "src/report/evaluation_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/report/features.h"
+#include "src/report/html.h"
+#include "src/report/pictures.h"
+#include "src/report/svg.h"
+
+namespace simclr {
+namespace {
+
+constexpr int64_t kQueries = 8, kNeighbours = 4, kSide = 64;  // pixels; 8 * 5 pictures of 64 x 64 are below 0.6 MB
+constexpr int64_t kMostPoints = 2000;
+
+// `most` numbers out of [0, count), evenly spread.
+std::vector<int64_t> spread(int64_t count, int64_t most) {
+  std::vector<int64_t> chosen(static_cast<size_t>(std::min(count, most)));
+  for (size_t i = 0; i < chosen.size(); ++i)
+    chosen[i] = static_cast<int64_t>(i) * count / static_cast<int64_t>(chosen.size());
+  return chosen;
+}
+
+std::string label_of(const Dataset& dataset, int64_t i) {
+  if (!dataset.has_labels()) return fmt::format("picture {}", i);
+  return dataset.class_names()[static_cast<size_t>(dataset.label(i))];
+}
+
+std::string cell(const RgbImage& image, const std::string& alternative_text, const std::string& text) {
+  return fmt::format("<div class=\"cell\">{}{}</div>", image_tag(image, alternative_text), escape_html(text));
+}
+
+void add_neighbours(const EvaluationFeatures& f, EvaluationView& view, const Beat& beat) {
+  std::vector<uint8_t> storage;
+  view.html += fmt::format(
+      "<h2>Nearest neighbours</h2>\n<p class=\"dim\">Test pictures and the pictures of the training set that the "
+      "encoder finds most alike after step {}, with their cosine.{}</p>\n<div class=\"rows\">",
+      f.step, f.test_set.has_labels() ? " ✓: of the same class." : "");
+  for (const int64_t query : spread(f.test_set.count(), kQueries)) {
+    std::vector<RgbImage>& row = view.rows.emplace_back();
+    row.push_back(fit_into_square(f.test_set.picture(query, storage), kSide));
+    const std::string label = label_of(f.test_set, query);
+    view.html += "<div class=\"row\">" + cell(row.back(), fmt::format("test picture {}: {}", query, label), label);
+    for (const Neighbour& neighbour : nearest_rows(f.bank, f.queries, query, kNeighbours)) {
+      row.push_back(fit_into_square(f.bank_set.picture(neighbour.row, storage), kSide));
+      const std::string its = label_of(f.bank_set, neighbour.row);
+      const bool same = f.test_set.has_labels() && f.bank_set.has_labels() && its == label;
+      view.html += cell(row.back(), fmt::format("neighbour {}: {}", neighbour.row, its),
+                        fmt::format("{:.2f} {}{}", neighbour.cosine, its, same ? " ✓" : ""));
+    }
+    view.html += "</div>\n";
+    beat();
+  }
+  view.html += "</div>\n";
+}
+
+void add_map(const EvaluationFeatures& f, EvaluationView& view, const Beat& beat) {
+  const std::vector<int64_t> rows = spread(f.test_set.count(), kMostPoints);
+  const PlaneMap map = principal_plane(f.queries, rows, beat);
+  const bool labels = f.test_set.has_labels();
+  std::vector<MapGroup> groups;
+  if (!labels) groups.push_back({.name = "test pictures", .points = {}});
+  for (const std::string& name : labels ? f.test_set.class_names() : std::vector<std::string>())
+    groups.push_back({.name = name, .points = {}});
+  for (size_t i = 0; i < rows.size(); ++i)
+    groups[labels ? static_cast<size_t>(f.test_set.label(rows[i])) : 0].points.push_back(map.points[i]);
+  view.html += fmt::format(
+      "<h2>Map of the test features</h2>\n<p class=\"dim\">{} test pictures on the two principal axes of their "
+      "features, which hold {:.0f} % and {:.0f} % of the variance{}.</p>\n<figure>{}</figure>",
+      rows.size(), 100 * map.explained[0], 100 * map.explained[1],
+      !labels                             ? ""
+      : groups.size() <= kMostNamedGroups ? ", coloured by class"
+                                          : fmt::format(", coloured by class ({} classes)", groups.size()),
+      point_map("map of the test features", groups));
+}
+
+}  // namespace
+
+EvaluationView view_evaluation(const EvaluationFeatures& features, const Beat& beat) {
+  EvaluationView view;
+  if (features.test_set.count() == 0) return view;
+  add_neighbours(features, view, beat);
+  add_map(features, view, beat);
+  return view;
+}
+
+}  // namespace simclr

@@ -1,0 +1,30 @@
+// What an evaluation looks like: the nearest training pictures of a few test pictures, and a map of the test features.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/common/views.h"
+#include "src/base/beat.h"
+#include "src/data/dataset.h"
+#include "src/metrics/png_image.h"
+
+namespace simclr {
+
+struct EvaluationFeatures {
+  int64_t step = 0;
+  const Dataset &bank_set, &test_set;
+  ConstMatrix bank, queries;  // [N, D], [M, D], rows of unit length, in the order of the sets
+};
+
+struct EvaluationView {
+  std::string html;                         // neighbours and map
+  std::vector<std::vector<RgbImage>> rows;  // of a grid: a test picture and its neighbours
+};
+
+// Eight test pictures, spread evenly over the set, and at most 2,000 points. The same for the same features. beat:
+// between pictures and between iterations. Errors as of the data sets.
+EvaluationView view_evaluation(const EvaluationFeatures& features, const Beat& beat = no_beat);
+
+}  // namespace simclr
