@@ -11,6 +11,8 @@
 #include "src/comm/agreement.h"
 #include "src/comm/make_collectives.h"
 #include "src/commands/embed.h"
+#include "src/commands/pack.h"
+#include "src/commands/evaluate.h"
 #include "src/config/command_line.h"
 #include "src/device/context.h"
 #include "src/report/preview.h"
@@ -43,6 +45,9 @@ ExitCode run_command(const CommandLine& line, RunHandles& handles) {
         if (first) print_out(write_preview(line.preview, line.source));
       });
       break;
+    case Command::kEvaluate:
+      evaluate(line.evaluate, handles);
+      break;
     case Command::kReport:
       agree_on(*handles.bootstrap, [&] {
         if (first) print_out(rewrite_report(line.report_folder));
@@ -50,6 +55,9 @@ ExitCode run_command(const CommandLine& line, RunHandles& handles) {
       break;
     case Command::kEmbed:
       embed(line.embed, handles);
+      break;
+    case Command::kPack:
+      agree_on(*handles.bootstrap, [&] { pack(line.pack, handles.session->size()); });
       break;
     case Command::kHelp:
       if (first) print_out(line.help);

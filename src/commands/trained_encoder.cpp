@@ -185,11 +185,21 @@ int64_t TrainedEncoder::width(EncoderOutput output) const {
 }
 
 std::unique_ptr<Dataset> TrainedEncoder::open(Split split) const {
-  const Site at = site();
-  auto dataset = agree_on(at.host, [&] { return open_dataset(settings_.data, split, beat()); });
-  require_equal(at.host, ExitCode::kData, fmt::format("{} data", name_of(split)), dataset->fingerprint(beat()),
-                "give every host the same files");
+  auto dataset = agree_on(site().host, [&] { return open_dataset(settings_.data, split, beat()); });
+  require_same(*dataset, name_of(split));
   return dataset;
+}
+
+std::unique_ptr<Dataset> TrainedEncoder::open_bank() const {
+  auto dataset = agree_on(site().host, [&] { return simclr::open_bank(settings_.data, beat()); });
+  if (!dataset) return open(Split::kTrain);
+  require_same(*dataset, name_of(Split::kBank));
+  return dataset;
+}
+
+void TrainedEncoder::require_same(const Dataset& dataset, const char* name) const {
+  require_equal(site().host, ExitCode::kData, fmt::format("{} data", name), dataset.fingerprint(beat()),
+                "give every host the same files");
 }
 
 const ViewParams& TrainedEncoder::view() {

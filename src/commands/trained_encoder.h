@@ -48,6 +48,9 @@ class TrainedEncoder {
 
   // The split that the settings name, the same pictures on all ranks. AgreedError(kData).
   std::unique_ptr<Dataset> open(Split split) const;
+  // The labelled pictures that answer for those of the test split: the training split, but for sets that train on
+  // pictures without labels.
+  std::unique_ptr<Dataset> open_bank() const;
 
   // Outputs for all pictures, on every rank the same [N, width]; float32, not normalised. `name` for the progress
   // lines of rank 0. AgreedError(kDiverged) for a number that is not finite.
@@ -62,6 +65,7 @@ class TrainedEncoder {
   void start_device();
   void make_model(int64_t batch);
   void load_weights();
+  void require_same(const Dataset& dataset, const char* name) const;  // on all ranks
   FeatureSource feature_source(const Dataset& dataset, EncoderOutput output, EvaluationSource& pictures);
 
   RunHandles& run_;

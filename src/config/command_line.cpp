@@ -11,6 +11,7 @@
 #include "src/config/faults.h"
 #include "src/config/key_table.h"
 #include "src/config/loss_options.h"
+#include "src/config/pack_options.h"
 #include "src/config/preview_options.h"
 
 namespace simclr {
@@ -64,7 +65,10 @@ void describe(Parser& parser, CommandLine& into, bool& version) {
   parser.subcommands = {
       {Command::kInfo, describe_info(app, into.info_file), [] {}},
       {Command::kLoss, describe_loss(app, into.loss), [&into] { check_loss_options(into.loss, kHint); }},
+      {Command::kEvaluate, describe_evaluate(app, into.evaluate),
+       [&into] { check_evaluate_options(into.evaluate, kHint); }},
       {Command::kEmbed, describe_embed(app, into.embed), [&into] { check_embed_options(into.embed, kHint); }},
+      {Command::kPack, describe_pack(app, into.pack), [&into] { check_pack_options(into.pack, kHint); }},
       {Command::kPreview, describe_preview(app, into.preview, into.source),
        [&into] { check_preview_options(into.source, kHint); }},
       {Command::kReport, describe_report(app, into.report_folder), [] {}},

@@ -9,7 +9,7 @@
 
 namespace simclr {
 
-enum class Command { kTrain, kInfo, kLoss, kPreview, kReport, kEmbed, kHelp, kVersion };
+enum class Command { kTrain, kInfo, kLoss, kPreview, kReport, kEvaluate, kEmbed, kPack, kHelp, kVersion };
 
 enum class LossPrecision { kAsFiles, kFp32, kFp64 };
 
@@ -62,6 +62,15 @@ struct PreviewCommand {
   int64_t rows = 8;
 };
 
+// What `pack` is asked to do.
+struct PackCommand {
+  ConfigSource source;  // the data set
+  std::string output;   // the file to write
+  int64_t size = 256;   // shorter side of larger pictures, pixels; 0 = they stay
+  int threads = 0;      // 0 = all cores
+  std::string check;    // a packed file to compare with its checksums, instead
+};
+
 struct CommandLine {
   Command command = Command::kTrain;
   ConfigSource source;          // kTrain, kPreview
@@ -75,6 +84,7 @@ struct CommandLine {
   std::string report_folder;    // kReport
   EvaluateCommand evaluate;     // kEvaluate
   EmbedCommand embed;           // kEmbed
+  PackCommand pack;             // kPack
   std::string help;             // kHelp: the text to print
 };
 

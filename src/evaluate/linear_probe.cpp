@@ -192,7 +192,11 @@ ProbeScores LinearProbe::score(const ProbeSolution& solution, const ProbeData& q
     scores.top1_correct += before == 0 ? 1 : 0;
     scores.top5_correct += before < 5 ? 1 : 0;
     ++scores.confusion[truth * classes + predicted];
+    double sum = 0;
+    for (size_t k = 0; k < classes; ++k) sum += std::exp(row[k] - row[predicted]);
+    scores.loss += std::log(sum) + row[predicted] - row[truth];
   }
+  scores.loss /= static_cast<double>(scores.queries);
   return scores;
 }
 
@@ -201,20 +205,20 @@ ChosenC choose_c(LinearProbe& probe, const ProbeData& fit, const ProbeData& held
   constexpr LbfgsOptions kGoodEnough = {.tolerance = 1e-4, .most_iterations = 500};
   ChosenC chosen;
   std::vector<double> start;
-  double best = -1;
-  int below = 0;
+  double best = INFINITY;
+  int above = 0;
   for (const double c : {1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0}) {
     ProbeSolution solution = probe.solve(fit, c, kGoodEnough, start, progress(c));
-    const double accuracy = probe.score(solution, held_out).top1();
-    chosen.tried.emplace_back(c, accuracy);
+    const ProbeScores scores = probe.score(solution, held_out);
+    chosen.tried.push_back({c, scores.loss, scores.top1()});
     start = solution.weights;
-    if (accuracy > best) {
-      best = accuracy;
+    above = scores.loss < best ? 0 : above + 1;
+    if (scores.loss < best) {
+      best = scores.loss;
       chosen.c = c;
       chosen.weights = std::move(solution.weights);
     }
-    below = accuracy < best ? below + 1 : 0;
-    if (below == 2) break;
+    if (above == 2) break;
   }
   return chosen;
 }
