@@ -28,8 +28,10 @@ std::string label_of(const Dataset& dataset, int64_t i) {
   return dataset.class_names()[static_cast<size_t>(dataset.label(i))];
 }
 
-std::string cell(const RgbImage& image, const std::string& alternative_text, const std::string& text) {
-  return fmt::format("<div class=\"cell\">{}{}</div>", image_tag(image, alternative_text), escape_html(text));
+std::string cell(const RgbImage& image, const std::string& alternative_text, const std::string& label,
+                 const std::string& note) {
+  return fmt::format("<div class=\"cell\">{}<span>{}</span><span class=\"dim\">{}</span></div>",
+                     image_tag(image, alternative_text), escape_html(label), escape_html(note));
 }
 
 void add_neighbours(const EvaluationFeatures& f, EvaluationView& view, const Beat& beat) {
@@ -42,13 +44,13 @@ void add_neighbours(const EvaluationFeatures& f, EvaluationView& view, const Bea
     std::vector<RgbImage>& row = view.rows.emplace_back();
     row.push_back(fit_into_square(f.test_set.picture(query, storage), kSide));
     const std::string label = label_of(f.test_set, query);
-    view.html += "<div class=\"row\">" + cell(row.back(), fmt::format("test picture {}: {}", query, label), label);
+    view.html += "<div class=\"row\">" + cell(row.back(), fmt::format("test picture {}: {}", query, label), label, "");
     for (const Neighbour& neighbour : nearest_rows(f.bank, f.queries, query, kNeighbours)) {
       row.push_back(fit_into_square(f.bank_set.picture(neighbour.row, storage), kSide));
       const std::string its = label_of(f.bank_set, neighbour.row);
       const bool same = f.test_set.has_labels() && f.bank_set.has_labels() && its == label;
-      view.html += cell(row.back(), fmt::format("neighbour {}: {}", neighbour.row, its),
-                        fmt::format("{:.2f} {}{}", neighbour.cosine, its, same ? " ✓" : ""));
+      view.html += cell(row.back(), fmt::format("neighbour {}: {}", neighbour.row, its), its,
+                        fmt::format("{:.2f}{}", neighbour.cosine, same ? " ✓" : ""));
     }
     view.html += "</div>\n";
     beat();
@@ -68,7 +70,7 @@ void add_map(const EvaluationFeatures& f, EvaluationView& view, const Beat& beat
     groups[labels ? static_cast<size_t>(f.test_set.label(rows[i])) : 0].points.push_back(map.points[i]);
   view.html += fmt::format(
       "<h2>Map of the test features</h2>\n<p class=\"dim\">{} test pictures on the two principal axes of their "
-      "features, which hold {:.0f} % and {:.0f} % of the variance{}.</p>\n<figure>{}</figure>",
+      "features, which hold {:.0f} % and {:.0f} % of the variance{}.</p>\n<figure class=\"plane\">{}</figure>",
       rows.size(), 100 * map.explained[0], 100 * map.explained[1],
       !labels                             ? ""
       : groups.size() <= kMostNamedGroups ? ", coloured by class"

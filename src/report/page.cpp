@@ -26,7 +26,9 @@ p{margin:.3rem 0}.dim,figcaption small{color:var(--dim)}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:1rem}
 figure{margin:0;background:var(--card);border-radius:8px;padding:.7rem .8rem}
 figcaption{font-weight:600;display:flex;justify-content:space-between;gap:1rem}figcaption small{font-weight:400}
-svg{display:block;width:100%;height:auto}svg.map{max-width:520px}
+svg{display:block;width:100%;height:auto}
+.plane{display:flex;flex-wrap:wrap;gap:1rem;width:fit-content;max-width:100%}.plane svg{width:min(540px,100%)}
+.plane .legend{flex-direction:column;font-size:.9rem}
 .grid{stroke:var(--rule);stroke-width:1}.tick{fill:var(--dim);font-size:11px;font-family:system-ui,sans-serif}
 .line{fill:none;stroke-width:1.8;stroke-linejoin:round}.dots{stroke-width:5;stroke-linecap:round}
 .points{stroke-width:4.5;stroke-linecap:round;stroke-opacity:.75}
@@ -34,7 +36,7 @@ svg{display:block;width:100%;height:auto}svg.map{max-width:520px}
 .legend i{display:inline-block;width:.75em;height:.75em;border-radius:50%;margin-right:.35em}
 .rows{display:flex;flex-wrap:wrap;gap:1rem 2rem}.row{display:flex;gap:.4rem;align-items:flex-start}
 .row>:first-child{margin-right:.7rem}
-.cell{width:64px;font-size:.72rem;line-height:1.25;overflow-wrap:anywhere}
+.cell{width:70px;font-size:.7rem;line-height:1.3;overflow-wrap:anywhere}.cell b,.cell span{display:block}
 .cell img{display:block;border-radius:3px;image-rendering:pixelated}
 table{border-collapse:collapse}th,td{text-align:left;vertical-align:top;padding:.25rem .8rem .25rem 0;
 border-top:1px solid var(--rule);overflow-wrap:anywhere}th{font-weight:600;white-space:nowrap}
@@ -44,14 +46,15 @@ pre{background:var(--card);border-radius:8px;padding:.8rem;overflow:auto;font-si
 struct ChartKind {
   std::string title;
   std::vector<std::pair<std::string, std::string>> curves;  // name in metrics.jsonl, name for people
+  bool percent = false;                                     // values are shares
 };
 
 const std::vector<ChartKind>& known_charts() {
   static const std::vector<ChartKind> charts = {
       {"Loss", {{"loss", "loss"}}},
-      {"k-NN accuracy", {{"knn_top1", "top-1"}, {"knn_top5", "top-5"}}},
+      {"k-NN accuracy", {{"knn_top1", "top-1"}, {"knn_top5", "top-5"}}, true},
       {"Learning rate", {{"lr", "learning rate"}}},
-      {"Share of a step that waits for pictures", {{"wait_share", "share"}}},
+      {"Share of a step that waits for pictures", {{"wait_share", "share"}}, true},
       {"Images a second", {{"images_per_s", "images a second"}}},
   };
   return charts;
@@ -63,16 +66,20 @@ std::string chart(const RunHistory& history, const ChartKind& kind) {
   for (const auto& [key, name] : kind.curves) {
     const auto curve = history.curves().find(key);
     if (curve == history.curves().end()) continue;
+    const double scale = kind.percent ? 100 : 1;
     if (lines.empty()) {
-      last = curve->second.last();
+      last = scale * curve->second.last();
       last_step = curve->second.last_step();
     }
     lines.push_back({name, curve->second.points()});
+    for (CurvePoint& point : lines.back().points) point.value *= scale;
   }
   if (lines.empty()) return "";
-  const std::string last_text = fmt::format("{:.4g} at step {:.0f}", last, last_step);
-  return fmt::format("<figure><figcaption>{}<small>{}</small></figcaption>{}</figure>\n", escape_html(kind.title),
-                     last_text, line_chart(fmt::format("{} over steps, {} at the end", kind.title, last_text), lines));
+  const std::string number = kind.percent ? fmt::format("{:.1f} %", last) : fmt::format("{:.4g}", last);
+  const std::string last_text = fmt::format("{} at step {:.0f}", number, last_step);
+  return fmt::format("<figure><figcaption>{}<small>{}</small></figcaption>{}</figure>\n",
+                     escape_html(kind.title + (kind.percent ? ", %" : "")), last_text,
+                     line_chart(fmt::format("{} over steps, {} at the end", kind.title, last_text), lines));
 }
 
 std::string charts(const RunHistory& history) {
@@ -148,7 +155,7 @@ std::string facts_part(const std::vector<std::string>& lines) {
   std::string html = "<h2>Run and machine</h2>\n<table>";
   for (const std::string& line : lines) {
     const size_t colon = line.find(": ");
-    const std::string head = colon == line.npos ? "" : line.substr(0, colon);
+    const std::string head = colon == line.npos ? "program" : line.substr(0, colon);
     html += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape_html(head),
                         escape_html(colon == line.npos ? line : line.substr(colon + 2)));
   }

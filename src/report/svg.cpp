@@ -114,8 +114,8 @@ std::string point_map(const std::string& title, const std::vector<MapGroup>& gro
   const auto place = [&](double v, size_t a) {
     return kSide / 2 + (v - (spans[a].low + spans[a].high) / 2) * (a == 0 ? scale : -scale);
   };
-  std::string svg = fmt::format("<svg class=\"map\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kSide,
-                                kSide, escape_html(title));
+  std::string svg =
+      fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kSide, kSide, escape_html(title));
   std::string names;
   for (size_t g = 0; g < groups.size(); ++g) {
     const std::string colour = colour_of(g, groups.size());
