@@ -36,7 +36,8 @@ inline constexpr auto kEnumNames<DataFormat> = std::to_array<EnumName<DataFormat
                                                                                     {DataFormat::kCifar10, "cifar10"},
                                                                                     {DataFormat::kCifar100, "cifar100"},
                                                                                     {DataFormat::kMnist, "mnist"},
-                                                                                    {DataFormat::kStl10, "stl10"}});
+                                                                                    {DataFormat::kStl10, "stl10"},
+                                         {DataFormat::kPacked, "packed"}});
 template <>
 inline constexpr auto kEnumNames<Stem> = std::to_array<EnumName<Stem>>({{Stem::kCifar, "cifar"},
                                                                         {Stem::kImagenet, "imagenet"}});

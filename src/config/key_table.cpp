@@ -36,7 +36,7 @@ std::vector<Key> make_keys() {
                {.range = {.low = 1, .high = 1024}, .unit = "per rank", .effect = kExecution, .auto_value = 0}),
 
       make_key(SIMCLR_KEY(data.format)),
-      make_key(SIMCLR_KEY(data.path), {.unit = "a folder", .effect = KeyEffect::kExecution}),
+      make_key(SIMCLR_KEY(data.path), {.unit = "a folder, or the file of packed", .effect = KeyEffect::kExecution}),
       make_key(SIMCLR_KEY(data.image_size), {.range = {.low = 8, .high = 512}, .unit = "pixels"}),
       make_key(SIMCLR_KEY(data.workers),
                {.range = {.low = 0, .high = 256}, .unit = "threads per rank", .effect = kExecution, .auto_value = -1}),

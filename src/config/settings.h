@@ -13,7 +13,7 @@
 namespace simclr {
 
 enum class DeviceChoice { kAuto, kCpu, kCuda };
-enum class DataFormat { kSynthetic, kCifar10, kCifar100, kMnist, kStl10 };
+enum class DataFormat { kSynthetic, kCifar10, kCifar100, kMnist, kStl10, kPacked };
 enum class Stem { kCifar, kImagenet };
 enum class BatchNormViews { kJoint, kSeparate };
 enum class LossType { kInfoNce, kBarlowTwins };

@@ -10,6 +10,7 @@
 #include "src/data/cifar10.h"
 #include "src/data/cifar100.h"
 #include "src/data/mnist.h"
+#include "src/data/packed_dataset.h"
 #include "src/data/stl10.h"
 #include "src/data/synthetic.h"
 
@@ -63,13 +64,16 @@ std::unique_ptr<Dataset> open_dataset(const DataSettings& settings, Split split,
       return std::make_unique<InMemoryDataset>(read_mnist(settings.path, split, beat));
     case DataFormat::kStl10:
       return open_stl10(settings.path, split);
+    case DataFormat::kPacked:
+      return open_packed(settings.path, split);
   }
   fail(ExitCode::kOther, "data format {} has no reader", static_cast<int>(settings.format));
 }
 
 std::unique_ptr<Dataset> open_bank(const DataSettings& settings, const Beat& beat) {
-  if (settings.format != DataFormat::kStl10) return nullptr;
-  return open_dataset(settings, Split::kBank, beat);
+  if (settings.format == DataFormat::kPacked) return open_packed_bank(settings.path);
+  if (settings.format == DataFormat::kStl10) return open_dataset(settings, Split::kBank, beat);
+  return nullptr;
 }
 
 ChannelStatistics channel_statistics(const Dataset& dataset, const Beat& beat) {

@@ -202,7 +202,7 @@ TEST(Validator, NothingIsConcludedFromAKeyThatIsAlreadyWrong) {
             "c.yaml:3: train.shards: found 0; expected integer 1..1024, a power of two");
   EXPECT_EQ(load_refusal("data:\n  format: cifar\n  path: /data\n"),
             "c.yaml:2: data.format: found cifar; expected synthetic | cifar10 | cifar100 | mnist | "
-            "stl10");
+            "stl10 | packed");
 }
 
 TEST(Validator, SettingsMadeByAProgramAreCheckedToo) {

@@ -1,0 +1,39 @@
+#include "src/config/pack_options.h"
+
+#include <fmt/format.h>
+
+#include "kernels/common/error.h"
+#include "src/config/config_options.h"
+
+namespace simclr {
+
+CLI::App* describe_pack(CLI::App& app, PackCommand& into) {
+  CLI::App* pack =
+      app.add_subcommand("pack", "Write a data set as one file of decoded pictures, for data.format: packed");
+  describe_config(*pack, into.source, "its section data names the set");
+  pack->add_option("--output", into.output, "The file to write")->type_name("FILE");
+  pack->add_option("--size", into.size,
+                   fmt::format("Shorter side of larger pictures, pixels; smaller ones stay. 0: all stay. Default: {}",
+                               into.size))
+      ->type_name("PIXELS")
+      ->check(CLI::Range(0, 65536).description(""));
+  pack->add_option("--threads", into.threads, "Threads that decode. Default: all cores")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096).description(""));
+  pack->add_option("--check", into.check, "Instead: compare a packed file with the checksums in it")->type_name("FILE");
+  pack->footer("Training then reads the file as it is: --set data.format=packed --set data.path=FILE. One rank packs.");
+  pack->fallthrough();  // options of training are recognised behind it too, and refused by name
+  return pack;
+}
+
+void check_pack_options(const PackCommand& command, std::string_view hint) {
+  if (!command.check.empty()) {
+    if (!command.source.config.empty() || !command.source.overrides.empty() || !command.output.empty())
+      fail(ExitCode::kUsage, "--check takes no --config, --set or --output; {}", hint);
+    return;
+  }
+  if (command.source.config.empty() || command.output.empty())
+    fail(ExitCode::kUsage, "pack needs --config and --output: simclr_train pack --config FILE --output FILE; {}", hint);
+}
+
+}  // namespace simclr

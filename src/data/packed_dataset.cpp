@@ -1,0 +1,45 @@
+#include "src/data/packed_dataset.h"
+
+#include <utility>
+
+#include "kernels/common/error.h"
+#include "src/config/faults.h"
+#include "src/data/packed_file.h"
+
+namespace simclr {
+namespace {
+
+class PackedDataset final : public Dataset {
+ public:
+  PackedDataset(PackedFile file, Split split) : file_(std::move(file)), split_(split), entries_(file_.entries(split)) {}
+  int64_t count() const override { return static_cast<int64_t>(entries_.size()); }
+  bool has_labels() const override { return file_.has_labels(split_); }
+  int32_t label(int64_t i) const override { return entries_[static_cast<size_t>(i)].label; }
+  const std::vector<std::string>& class_names() const override { return file_.class_names(); }
+  PictureView picture(int64_t i, std::vector<uint8_t>&) const override {
+    return file_.picture(entries_[static_cast<size_t>(i)]);
+  }
+  std::string fingerprint(const Beat&) const override { return file_.content_hash(split_); }
+
+ private:
+  PackedFile file_;
+  Split split_;
+  std::span<const PackedEntry> entries_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> open_packed(const std::string& path, Split split) {
+  PackedFile file(path);
+  if (file.entries(split).empty())
+    fail(ExitCode::kData, "{} has no {} pictures; pack a set that has them", shown_path(path), name_of(split));
+  return std::make_unique<PackedDataset>(std::move(file), split);
+}
+
+std::unique_ptr<Dataset> open_packed_bank(const std::string& path) {
+  PackedFile file(path);
+  if (file.entries(Split::kBank).empty()) return nullptr;
+  return std::make_unique<PackedDataset>(std::move(file), Split::kBank);
+}
+
+}  // namespace simclr

@@ -1,0 +1,200 @@
+#include "src/data/packed_file.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "kernels/common/error.h"
+#include "src/config/faults.h"
+
+namespace simclr {
+namespace {
+
+constexpr std::array<char, 8> kMark = {'S', 'I', 'M', 'C', 'L', 'R', 'P', 'K'};
+constexpr uint32_t kVersion = 1;
+constexpr uint64_t kStartBytes = 16, kEntryBytes = sizeof(PackedEntry), kTailBytes = sizeof(PackedTail);
+constexpr uint32_t kMostSide = 1 << 20;
+constexpr const char* kAdvice = "write it again with simclr_train pack";
+
+static_assert(kEntryBytes == 24 && kTailBytes == 312, "the layout of the file");
+static_assert(std::endian::native == std::endian::little, "the file is mapped as it is");
+
+std::array<char, 64> digits(Sha256& hash) {
+  std::array<char, 64> text{};
+  const std::string hex = hash.hex();
+  std::copy(hex.begin(), hex.end(), text.begin());
+  return text;
+}
+
+void hash_picture(Sha256& hash, const PictureView& picture, int32_t label) {
+  const std::array<int64_t, 3> facts = {picture.height, picture.width, label};
+  hash.update(facts.data(), sizeof facts);
+  hash.update(picture.pixels, static_cast<size_t>(picture.bytes()));
+}
+
+}  // namespace
+
+PackedWriter::PackedWriter(const std::filesystem::path& path, std::vector<std::string> class_names)
+    : file_(path), class_names_(std::move(class_names)) {
+  const std::array<uint32_t, 2> version = {kVersion, 0};
+  file_.write(std::as_bytes(std::span(kMark)));
+  file_.write(std::as_bytes(std::span(version)));
+  written_ = kStartBytes;
+}
+
+void PackedWriter::end_split() {
+  tail_.contents[split_] = digits(content_);
+  content_ = Sha256();
+  ++split_;
+}
+
+void PackedWriter::start(Split split, bool has_labels) {
+  const auto next = static_cast<size_t>(split);
+  SIMCLR_CHECK(next >= split_ && tail_.counts[next] == 0, "split {} after {}", next, split_);
+  while (split_ < next) end_split();
+  if (has_labels) tail_.labelled |= 1U << next;
+}
+
+void PackedWriter::add(const PictureView& picture, int32_t label) {
+  const bool labelled = (tail_.labelled >> split_ & 1) != 0;
+  SIMCLR_CHECK(picture.height >= 1 && picture.width >= 1 && picture.height <= kMostSide && picture.width <= kMostSide,
+               "a picture of {}x{} pixels", picture.height, picture.width);
+  SIMCLR_CHECK(labelled ? label >= 0 && static_cast<size_t>(label) < class_names_.size() : label == -1,
+               "label {} of {} classes", label, class_names_.size());
+  entries_.push_back({.offset = written_,
+                      .height = static_cast<uint32_t>(picture.height),
+                      .width = static_cast<uint32_t>(picture.width),
+                      .label = label});
+  hash_picture(content_, picture, label);
+  file_.write(std::as_bytes(std::span(picture.pixels, static_cast<size_t>(picture.bytes()))));
+  written_ += static_cast<uint64_t>(picture.bytes());
+  ++tail_.counts[split_];
+}
+
+void PackedWriter::finish() {
+  while (split_ < kPackedSplits) end_split();
+  const std::array<char, 8> zeros{};
+  const size_t gap = (8 - written_ % 8) % 8;
+  file_.write(std::as_bytes(std::span(zeros).first(gap)));
+  std::string names;
+  for (const std::string& name : class_names_) {
+    const auto length = static_cast<uint32_t>(name.size());
+    names.append(reinterpret_cast<const char*>(&length), sizeof length);
+    names += name;
+  }
+  tail_.entries_at = written_ + gap;
+  tail_.names_at = tail_.entries_at + entries_.size() * kEntryBytes;
+  tail_.classes = static_cast<uint32_t>(class_names_.size());
+  tail_.mark = kMark;
+  Sha256 described;
+  described.update(entries_.data(), entries_.size() * kEntryBytes);
+  described.update(names);
+  described.update(&tail_, offsetof(PackedTail, described));
+  tail_.described = digits(described);
+  file_.write(std::as_bytes(std::span(entries_)));
+  file_.write(std::as_bytes(std::span(names)));
+  file_.write(std::as_bytes(std::span(&tail_, 1)));
+  file_.commit();
+}
+
+PackedFile::PackedFile(const std::filesystem::path& path) : path_(path), file_(path, "give the file as data.path") {
+  check_tail();
+  read_names();
+  check_entries();
+}
+
+void PackedFile::refuse(const std::string& what) const {
+  fail(ExitCode::kData, "{} {}; {}", shown_path(path_.string()), what, kAdvice);
+}
+
+void PackedFile::check_tail() {
+  const auto bytes = static_cast<uint64_t>(file_.size());
+  if (bytes < kStartBytes || std::memcmp(file_.data(), kMark.data(), kMark.size()) != 0)
+    refuse("is no packed data set: it does not start with SIMCLRPK");
+  uint32_t version = 0;
+  std::memcpy(&version, file_.data() + kMark.size(), sizeof version);
+  if (version != kVersion) refuse(fmt::format("has version {}, this program reads {}", version, kVersion));
+  if (bytes < kStartBytes + kTailBytes) refuse(fmt::format("has {} bytes: cut off", bytes));
+  const uint64_t end = bytes - kTailBytes;  // of the names
+  std::memcpy(&tail_, file_.data() + end, kTailBytes);
+  if (tail_.mark != kMark) refuse("does not end with SIMCLRPK: cut off or still being written");
+  uint64_t pictures = 0;
+  bool fits = tail_.entries_at >= kStartBytes && tail_.entries_at % 8 == 0 && tail_.entries_at <= tail_.names_at &&
+              tail_.names_at <= end;
+  for (const uint64_t count : tail_.counts) {
+    fits = fits && count <= bytes / kEntryBytes;
+    pictures += fits ? count : 0;
+  }
+  if (!fits || tail_.names_at - tail_.entries_at != pictures * kEntryBytes)
+    refuse("has a damaged tail: its parts do not fit the file");
+  Sha256 described;
+  described.update(file_.data() + tail_.entries_at, end - tail_.entries_at);
+  described.update(&tail_, offsetof(PackedTail, described));
+  if (digits(described) != tail_.described) refuse("is damaged: the checksum of its description does not fit");
+}
+
+void PackedFile::read_names() {
+  const uint8_t* at = file_.data() + tail_.names_at;
+  const uint8_t* const end = file_.data() + file_.size() - kTailBytes;
+  for (uint32_t i = 0; i < tail_.classes; ++i) {
+    uint32_t length = 0;
+    if (static_cast<size_t>(end - at) < sizeof length)
+      refuse(fmt::format("has names for {} of {} classes", i, tail_.classes));
+    std::memcpy(&length, at, sizeof length);
+    at += sizeof length;
+    if (static_cast<size_t>(end - at) < length) refuse(fmt::format("has names for {} of {} classes", i, tail_.classes));
+    class_names_.emplace_back(reinterpret_cast<const char*>(at), length);
+    at += length;
+  }
+  if (at != end) refuse(fmt::format("has {} bytes behind the names of its classes", end - at));
+}
+
+void PackedFile::check_entries() {
+  for (const Split split : {Split::kTrain, Split::kTest, Split::kBank}) {
+    int64_t i = 0;
+    for (const PackedEntry& e : entries(split)) {
+      const bool sized = e.height >= 1 && e.width >= 1 && e.height <= kMostSide && e.width <= kMostSide;
+      if (!sized || e.offset < kStartBytes || e.offset > tail_.entries_at ||
+          uint64_t{3} * e.height * e.width > tail_.entries_at - e.offset) {
+        refuse(fmt::format("{} picture {} ({}x{} at {}) lies outside the pixels", name_of(split), i, e.height, e.width,
+                           e.offset));
+      }
+      const bool labelled =
+          has_labels(split) ? e.label >= 0 && static_cast<uint32_t>(e.label) < tail_.classes : e.label == -1;
+      if (!labelled)
+        refuse(fmt::format("{} picture {} has label {} of {} classes", name_of(split), i, e.label, tail_.classes));
+      ++i;
+    }
+  }
+}
+
+std::span<const PackedEntry> PackedFile::entries(Split split) const {
+  const auto index = static_cast<size_t>(split);
+  const uint64_t before =
+      std::accumulate(tail_.counts.begin(), tail_.counts.begin() + static_cast<std::ptrdiff_t>(index), uint64_t{0});
+  const auto* all = reinterpret_cast<const PackedEntry*>(file_.data() + tail_.entries_at);  // aligned to 8: checked
+  return {all + before, static_cast<size_t>(tail_.counts[index])};
+}
+
+PictureView PackedFile::picture(const PackedEntry& entry) const {
+  return {file_.data() + entry.offset, entry.height, entry.width};
+}
+
+std::string PackedFile::content_hash(Split split) const {
+  const auto& text = tail_.contents[static_cast<size_t>(split)];
+  return {text.begin(), text.end()};
+}
+
+bool PackedFile::matches_content(Split split, const Beat& beat) const {
+  Sha256 hash;
+  for (const PackedEntry& entry : entries(split)) {
+    hash_picture(hash, picture(entry), entry.label);
+    beat();
+  }
+  return hash.hex() == content_hash(split);
+}
+
+}  // namespace simclr
