@@ -16,6 +16,14 @@ void adamw_update(const Exec& exec, const ParameterTable& table, const AdamWUpda
   std::visit([&](const auto& device) { optimizer_update::adamw(device, table, how, skip); }, exec);
 }
 
+void lars_update(const Exec& exec, const ParameterTable& table, const LarsUpdate& how, const double* squares,
+                 float* rates, const int* skip) {
+  for (const auto& r : table.runs)
+    SIMCLR_CHECK(r.weight && r.grad && r.first, "LARS needs weight, gradient and momentum");
+  SIMCLR_CHECK(table.runs.empty() || (squares && rates), "LARS needs the squared norms and memory for the rates");
+  std::visit([&](const auto& device) { optimizer_update::lars(device, table, how, squares, rates, skip); }, exec);
+}
+
 void flag_non_finite(const Exec& exec, std::span<const float> values, int* flag) {
   std::visit([&](const auto& device) { optimizer_update::flag_non_finite(device, values, flag); }, exec);
 }

@@ -39,6 +39,28 @@ SIMCLR_MULTIVERSION void adamw_range(const ParameterRun& r, const AdamWUpdate& h
   }
 }
 
+// g as kernels/squared_norm takes its norm.
+SIMCLR_MULTIVERSION void lars_range(const ParameterRun& r, const LarsUpdate& how, float rate, int64_t begin,
+                                    int64_t end) {
+  float* __restrict w = r.weight;
+  float* __restrict v = r.first;
+  const float* __restrict grad = r.grad;
+  const double decay = r.decay ? static_cast<double>(how.weight_decay) : 0.0;
+  for (int64_t i = begin; i < end; ++i) {
+    const auto g = static_cast<float>(static_cast<double>(grad[i]) + decay * static_cast<double>(w[i]));
+    v[i] = how.momentum * v[i] + rate * g;
+    w[i] -= v[i];
+  }
+}
+
+float lars_rate(const ParameterRun& r, const LarsUpdate& how, double weight_square, double gradient_square) {
+  const bool adapted = r.adapt && weight_square > 0 && gradient_square > 0;
+  const double ratio =
+      adapted ? static_cast<double>(how.trust_coefficient) * std::sqrt(weight_square) / std::sqrt(gradient_square)
+              : 1.0;
+  return static_cast<float>(static_cast<double>(how.lr) * ratio);
+}
+
 // NaN compares false with everything, so it counts as not finite.
 SIMCLR_MULTIVERSION bool all_finite(const float* x, int64_t count) {
   int bad = 0;
@@ -68,6 +90,17 @@ void adamw(const CpuExec& exec, const ParameterTable& table, const AdamWUpdate& 
   for (const auto& r : table.runs)
     for_each_chunk(exec, r.elements,
                    [&](int64_t begin, int64_t end) { adamw_range(r, how, correct1, correct2, begin, end); });
+}
+
+void lars(const CpuExec& exec, const ParameterTable& table, const LarsUpdate& how, const double* squares, float* rates,
+          const int* skip) {
+  if (*skip != 0) return;
+  const size_t count = table.runs.size();
+  for (size_t k = 0; k < count; ++k) {
+    const ParameterRun& r = table.runs[k];
+    rates[k] = lars_rate(r, how, squares[k], squares[count + k]);
+    for_each_chunk(exec, r.elements, [&](int64_t begin, int64_t end) { lars_range(r, how, rates[k], begin, end); });
+  }
 }
 
 void flag_non_finite(const CpuExec& exec, std::span<const float> values, int* flag) {

@@ -15,7 +15,7 @@ struct SgdRule {
   float lr, momentum, weight_decay;
   bool nesterov;
 
-  __device__ void operator()(const ParameterRun& r, int64_t i) const {
+  __device__ void operator()(const ParameterRun& r, int /*run*/, int64_t i) const {
     const float decay = r.decay ? weight_decay : 0.0F;
     const float w = r.weight[i];
     const float g = r.grad[i] + decay * w;
@@ -28,7 +28,7 @@ struct SgdRule {
 struct AdamWRule {
   float lr, beta1, beta2, eps, weight_decay, correct1, correct2;
 
-  __device__ void operator()(const ParameterRun& r, int64_t i) const {
+  __device__ void operator()(const ParameterRun& r, int /*run*/, int64_t i) const {
     const float keep = r.decay ? 1.0F - lr * weight_decay : 1.0F;
     const float g = r.grad[i];
     const float m = beta1 * r.first[i] + (1.0F - beta1) * g;
@@ -38,6 +38,33 @@ struct AdamWRule {
     r.weight[i] = keep * r.weight[i] - lr * (m * correct1) / (sqrtf(v * correct2) + eps);
   }
 };
+
+// g as kernels/squared_norm takes its norm.
+struct LarsRule {
+  float momentum, weight_decay;
+  const float* rates;  // [runs]
+
+  __device__ void operator()(const ParameterRun& r, int run, int64_t i) const {
+    const double decay = r.decay ? static_cast<double>(weight_decay) : 0.0;
+    const float w = r.weight[i];
+    const float g = static_cast<float>(static_cast<double>(r.grad[i]) + decay * static_cast<double>(w));
+    const float v = momentum * r.first[i] + rates[run] * g;
+    r.first[i] = v;
+    r.weight[i] = w - v;
+  }
+};
+
+// One thread a run.
+__global__ void lars_rates_kernel(const ParameterRun* runs, int count, LarsUpdate how, const double* squares,
+                                  float* rates) {
+  const int k = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (k >= count) return;
+  const double weight_square = squares[k], gradient_square = squares[count + k];
+  const bool adapted = runs[k].adapt && weight_square > 0 && gradient_square > 0;
+  const double ratio =
+      adapted ? static_cast<double>(how.trust_coefficient) * sqrt(weight_square) / sqrt(gradient_square) : 1.0;
+  rates[k] = static_cast<float>(static_cast<double>(how.lr) * ratio);
+}
 
 // The chunks of all runs in one row, dealt to the blocks in turn.
 template <typename Rule>
@@ -49,7 +76,7 @@ __global__ void update_kernel(const ParameterRun* runs, int count, Rule rule, co
     const int64_t chunks = ceil_div(run.elements, kChunk);
     for (; chunk < chunks; chunk += gridDim.x) {
       const int64_t rest = run.elements - chunk * kChunk, end = chunk * kChunk + (rest < kChunk ? rest : kChunk);
-      for (int64_t i = chunk * kChunk + threadIdx.x; i < end; i += blockDim.x) rule(run, i);
+      for (int64_t i = chunk * kChunk + threadIdx.x; i < end; i += blockDim.x) rule(run, k, i);
     }
     chunk -= chunks;
   }
@@ -102,6 +129,15 @@ void adamw(const CudaExec& exec, const ParameterTable& table, const AdamWUpdate&
   const auto correct2 = static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(how.beta2), t)));
   const AdamWRule rule{how.lr, how.beta1, how.beta2, how.eps, how.weight_decay, correct1, correct2};
   update(exec, "adamw_update", table, rule, skip);
+}
+
+void lars(const CudaExec& exec, const ParameterTable& table, const LarsUpdate& how, const double* squares, float* rates,
+          const int* skip) {
+  const auto count = static_cast<int64_t>(table.runs.size());
+  if (count == 0) return;
+  launch(exec, "lars_rates", {.blocks = static_cast<unsigned>(ceil_div(count, kThreads)), .threads = kThreads},
+         lars_rates_kernel, table.on_device, static_cast<int>(count), how, squares, rates);
+  update(exec, "lars_update", table, LarsRule{how.momentum, how.weight_decay, rates}, skip);
 }
 
 void flag_non_finite(const CudaExec& exec, std::span<const float> values, int* flag) {

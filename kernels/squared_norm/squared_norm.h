@@ -21,6 +21,10 @@ namespace simclr {
 struct NormRun {
   const float* values = nullptr;
   int64_t elements = 0;
+  // Where given, the square is that of values[k] + scale * other[k], computed in double and rounded to float once:
+  // a gradient with its weight decay, as lars_update takes it.
+  const float* other = nullptr;
+  float scale = 0;
 };
 
 // The arrays of one call, and the same table in the memory of the device; on the CPU both are the same memory.

@@ -24,6 +24,18 @@ SIMCLR_MULTIVERSION double block_square(const float* x, int64_t count) {
   return lane[0];
 }
 
+SIMCLR_MULTIVERSION void add_scaled(const float* x, float scale, const float* other, int64_t count, float* sum) {
+  for (int64_t k = 0; k < count; ++k)
+    sum[k] = static_cast<float>(static_cast<double>(x[k]) + static_cast<double>(scale) * static_cast<double>(other[k]));
+}
+
+double square_of_block(const NormRun& r, int64_t begin, int64_t count) {
+  if (r.other == nullptr) return block_square(r.values + begin, count);
+  float sum[kNormBlock];
+  add_scaled(r.values + begin, r.scale, r.other + begin, count, sum);
+  return block_square(sum, count);
+}
+
 }  // namespace
 
 void squared_norms(const CpuExec& exec, const NormTable& table, double* squares) {
@@ -32,7 +44,7 @@ void squared_norms(const CpuExec& exec, const NormTable& table, double* squares)
     auto* partial = workspace_as<double>(exec, static_cast<size_t>(blocks));  // [blocks]
     parallel_for(exec, blocks, [&](int64_t b, int) {
       const int64_t begin = b * kNormBlock;
-      partial[b] = block_square(r.values + begin, std::min(kNormBlock, r.elements - begin));
+      partial[b] = square_of_block(r, begin, std::min(kNormBlock, r.elements - begin));
     });
     tree_sum(partial, blocks);
     *squares++ = blocks > 0 ? partial[0] : 0.0;

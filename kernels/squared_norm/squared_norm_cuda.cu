@@ -8,6 +8,13 @@ namespace {
 
 constexpr int64_t kMostBlocks = 1024;  // a CUDA block walks over the whole table, so more would only walk
 
+// A product of two floats is exact in double, so a fused and a separate addition round alike.
+__device__ float element_of(const NormRun& run, int64_t i) {
+  if (run.other == nullptr) return run.values[i];
+  return static_cast<float>(static_cast<double>(run.values[i]) +
+                            static_cast<double>(run.scale) * static_cast<double>(run.other[i]));
+}
+
 // The blocks of all runs in one row, dealt to the CUDA blocks in turn.
 __global__ void __launch_bounds__(kNormLanes) square_blocks_kernel(const NormRun* runs, int count, double* partials) {
   __shared__ double of_warp[kMostWarps];
@@ -18,10 +25,10 @@ __global__ void __launch_bounds__(kNormLanes) square_blocks_kernel(const NormRun
     for (; block < blocks; block += gridDim.x) {
       const int64_t rest = run.elements - block * kNormBlock;
       const int elements = static_cast<int>(rest < kNormBlock ? rest : kNormBlock);
-      const float* x = run.values + block * kNormBlock;
       double lane = 0;
       for (int i = static_cast<int>(threadIdx.x); i < elements; i += kNormLanes) {
-        lane += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+        const double x = element_of(run, block * kNormBlock + i);
+        lane += x * x;
       }
       lane = block_reduce(lane, Add(), of_warp);
       if (threadIdx.x == 0) partials[block] = lane;

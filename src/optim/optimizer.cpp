@@ -5,6 +5,8 @@
 
 #include "kernels/common/views.h"
 #include "kernels/optimizer_update/optimizer_update.h"
+#include "kernels/squared_norm/squared_norm.h"
+#include "src/optim/device_table.h"
 
 namespace simclr {
 namespace {
@@ -32,20 +34,6 @@ class StateBuffer {
   std::vector<OptimizerTensor> tensors_;
 };
 
-// The parameters of the update, on the host and on the device.
-class RunTable {
- public:
-  RunTable(Context& context, std::vector<ParameterRun> runs) : runs_(std::move(runs)) {
-    memory_ = context.allocate_elements<ParameterRun>(static_cast<int64_t>(runs_.size()));
-    context.device().upload(memory_.data(), runs_.data(), memory_.bytes());
-  }
-  ParameterTable table() const { return {runs_, memory_.as<ParameterRun>().data()}; }
-
- private:
-  std::vector<ParameterRun> runs_;
-  Buffer memory_;
-};
-
 std::vector<ParameterRun> make_runs(const ParameterStore& store, const OptimizerSettings& settings,
                                     const StateBuffer& first, const StateBuffer* second) {
   std::vector<ParameterRun> runs;
@@ -56,7 +44,8 @@ std::vector<ParameterRun> make_runs(const ParameterStore& store, const Optimizer
                     .first = first.tensors()[i].data,
                     .second = second ? second->tensors()[i].data : nullptr,
                     .elements = p.elements,
-                    .decay = settings.decay_1d || !p.one_dimensional()});
+                    .decay = settings.decay_1d || !p.one_dimensional(),
+                    .adapt = !p.one_dimensional()});
   }
   return runs;
 }
@@ -70,7 +59,7 @@ class Sgd final : public Optimizer {
         runs_(context, make_runs(store, settings, momentum_, nullptr)) {}
 
   void update(int64_t, double learning_rate, const int* skip) override {
-    sgd_update(context_.exec(), runs_.table(),
+    sgd_update(context_.exec(), {runs_.host(), runs_.device()},
                {.lr = static_cast<float>(learning_rate),
                 .momentum = static_cast<float>(settings_.momentum),
                 .weight_decay = static_cast<float>(settings_.weight_decay),
@@ -83,7 +72,7 @@ class Sgd final : public Optimizer {
   Context& context_;
   OptimizerSettings settings_;
   StateBuffer momentum_;
-  RunTable runs_;
+  DeviceTable<ParameterRun> runs_;
 };
 
 class AdamW final : public Optimizer {
@@ -96,7 +85,7 @@ class AdamW final : public Optimizer {
         runs_(context, make_runs(store, settings, average_, &square_)) {}
 
   void update(int64_t step, double learning_rate, const int* skip) override {
-    adamw_update(context_.exec(), runs_.table(),
+    adamw_update(context_.exec(), {runs_.host(), runs_.device()},
                  {.lr = static_cast<float>(learning_rate),
                   .beta1 = static_cast<float>(settings_.betas[0]),
                   .beta2 = static_cast<float>(settings_.betas[1]),
@@ -115,7 +104,54 @@ class AdamW final : public Optimizer {
   Context& context_;
   OptimizerSettings settings_;
   StateBuffer average_, square_;
-  RunTable runs_;
+  DeviceTable<ParameterRun> runs_;
+};
+
+// The arrays whose norms LARS needs, in the order of its update: all weights, then all gradients with their decay.
+std::vector<NormRun> make_norm_runs(const std::vector<ParameterRun>& runs, const OptimizerSettings& settings) {
+  std::vector<NormRun> norms;
+  for (const auto& r : runs) norms.push_back({.values = r.weight, .elements = r.elements});
+  for (const auto& r : runs) {
+    norms.push_back({.values = r.grad, .elements = r.elements});
+    if (!r.decay) continue;
+    norms.back().other = r.weight;
+    norms.back().scale = static_cast<float>(settings.weight_decay);
+  }
+  return norms;
+}
+
+class Lars final : public Optimizer {
+ public:
+  Lars(Context& context, const ParameterStore& store, const OptimizerSettings& settings)
+      : context_(context),
+        settings_(settings),
+        momentum_(context, store, "lars"),
+        runs_(context, make_runs(store, settings, momentum_, nullptr)),
+        norm_runs_(context, make_norm_runs(runs_.host(), settings)),
+        squares_(context.allocate_elements<double>(static_cast<int64_t>(norm_runs_.host().size()))),
+        rates_(context.allocate_elements<float>(static_cast<int64_t>(runs_.host().size()))) {
+    context.reserve(squared_norms_scratch(norm_runs_.host()));
+  }
+
+  void update(int64_t, double learning_rate, const int* skip) override {
+    double* squares = squares_.as<double>().data();
+    squared_norms(context_.exec(), {norm_runs_.host(), norm_runs_.device()}, squares);
+    lars_update(context_.exec(), {runs_.host(), runs_.device()},
+                {.lr = static_cast<float>(learning_rate),
+                 .momentum = static_cast<float>(settings_.momentum),
+                 .weight_decay = static_cast<float>(settings_.weight_decay),
+                 .trust_coefficient = static_cast<float>(settings_.trust_coefficient)},
+                squares, rates_.as<float>().data(), skip);
+  }
+  std::vector<OptimizerTensor> state() const override { return momentum_.tensors(); }
+
+ private:
+  Context& context_;
+  OptimizerSettings settings_;
+  StateBuffer momentum_;
+  DeviceTable<ParameterRun> runs_;
+  DeviceTable<NormRun> norm_runs_;
+  Buffer squares_, rates_;  // [2, parameters], [parameters]
 };
 
 }  // namespace
@@ -127,6 +163,8 @@ std::unique_ptr<Optimizer> make_optimizer(Context& context, const ParameterStore
       return std::make_unique<Sgd>(context, store, settings);
     case OptimizerType::kAdamW:
       return std::make_unique<AdamW>(context, store, settings);
+    case OptimizerType::kLars:
+      return std::make_unique<Lars>(context, store, settings);
   }
   fail(ExitCode::kOther, "internal error: unknown optimizer");
 }

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "kernels/common/error.h"
 
 namespace simclr {
 
-Schedule::Schedule(ScheduleType type, double peak, int64_t warmup_steps, int64_t total_steps)
-    : type_(type), peak_(peak), warmup_steps_(warmup_steps), total_steps_(total_steps) {
+Schedule::Schedule(ScheduleType type, double peak, int64_t warmup_steps, int64_t total_steps, ScheduleDrops drops)
+    : type_(type), peak_(peak), warmup_steps_(warmup_steps), total_steps_(total_steps), drops_(std::move(drops)) {
   SIMCLR_CHECK(warmup_steps >= 0 && total_steps >= 0, "schedule of {} steps with {} of warm-up", total_steps,
                warmup_steps);
 }
@@ -17,6 +18,12 @@ Schedule::Schedule(ScheduleType type, double peak, int64_t warmup_steps, int64_t
 double Schedule::learning_rate(int64_t step) const {
   if (step < warmup_steps_) return peak_ * static_cast<double>(step + 1) / static_cast<double>(warmup_steps_);
   if (type_ == ScheduleType::kConstant) return peak_;
+  if (type_ == ScheduleType::kStep) {
+    double rate = peak_;
+    for (const int64_t milestone : drops_.milestones)
+      if (milestone <= step) rate *= drops_.gamma;
+    return rate;
+  }
   const auto done = static_cast<double>(step - warmup_steps_), all = static_cast<double>(total_steps_ - warmup_steps_);
   return all <= 0 ? 0.0 : 0.5 * peak_ * (1.0 + std::cos(std::numbers::pi * std::min(1.0, done / all)));
 }

@@ -106,6 +106,27 @@ TEST(OptimizerUpdateCuda, AdamWAgreesWithTheCpu) {
   }
 }
 
+// One run is not adapted, one has no norm; the rates to the bit, as both devices compute them in double.
+TEST(OptimizerUpdateCuda, LarsAgreesWithTheCpu) {
+  const test::CudaRun run(Precision::kFp32, {});
+  const DeviceArray<int> go(std::vector<int>{0});
+  Parameters p(kLengths);
+  const size_t count = kLengths.size();
+  std::vector<double> squares;
+  for (size_t k = 0; k < 2 * count; ++k) squares.push_back(k == 3 ? 0.0 : 0.37 * static_cast<double>(k + 1));
+  std::vector<float> rates(count);
+  const DeviceArray<double> device_squares(squares);
+  const DeviceArray<float> device_rates(count);
+  const LarsUpdate how{.lr = 0.3F, .momentum = 0.9F, .weight_decay = 0.01F, .trust_coefficient = 0.7F};
+  for (int step = 0; step < 2; ++step) {
+    lars_update(kCpu, p.runs(), how, squares.data(), rates.data(), &kGo);
+    lars_update(run.exec(), p.on_device(), how, device_squares.data(), device_rates.data(), go.data());
+  }
+  EXPECT_TRUE(test::same_bits(device_rates.download(), rates));
+  EXPECT_EQ(rates[3], how.lr);
+  p.expect_near(1e-6);
+}
+
 // More chunks than an update has blocks: a block takes several of one run and goes on in the next.
 TEST(OptimizerUpdateCuda, TakesTablesLargerThanTheGrid) {
   const test::CudaRun run(Precision::kFp32, {});
@@ -126,6 +147,11 @@ TEST(OptimizerUpdateCuda, SkipLeavesEverythingUntouched) {
   p.expect_near(0);
   const AdamWUpdate adamw{.lr = 0.1F, .beta1 = 0.9F, .beta2 = 0.99F, .eps = 1e-8F, .t = 1};
   adamw_update(run.exec(), p.on_device(), adamw, skip.data());
+  p.expect_near(0);
+  const DeviceArray<double> squares(std::vector<double>{1, 2, 3, 4, 5, 6});
+  const DeviceArray<float> rates(size_t{3});
+  lars_update(run.exec(), p.on_device(), {.lr = 0.3F, .trust_coefficient = 1}, squares.data(), rates.data(),
+              skip.data());
   p.expect_near(0);
 }
 

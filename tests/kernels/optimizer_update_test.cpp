@@ -67,6 +67,40 @@ TEST(AdamW, HandNumbers) {
   EXPECT_FLOAT_EQ(w2, 1.875F);
 }
 
+// All numbers exact in binary: w = (3, 4), |w| = 5; decay 1/2 and gradient (4.5, 6) give g = (6, 8), |g| = 10;
+// trust 1/4: ratio 1/4 * 5/10 = 1/8, lr 2: rate 1/4.
+TEST(Lars, HandNumbers) {
+  const LarsUpdate how{.lr = 2, .momentum = 0.5F, .weight_decay = 0.5F, .trust_coefficient = 0.25F};
+  std::vector<float> w{3, 4}, v{1, 0};
+  const std::vector<float> grad{4.5F, 6};
+  ParameterRun run{.weight = w.data(), .grad = grad.data(), .first = v.data(), .elements = 2};
+  const double squares[] = {25, 100};
+  float rate = 0;
+  lars_update(kExec, std::span(&run, 1), how, squares, &rate, &kGo);
+  EXPECT_EQ(rate, 0.25F);
+  EXPECT_EQ(v, (std::vector<float>{2, 2}));  // 0.5*1 + 6/4, 8/4: the rate is in the momentum
+  EXPECT_EQ(w, (std::vector<float>{1, 2}));
+  // Not adapted: rate lr. Without decay: g = grad.
+  w = {3, 4}, v = {1, 0}, run.adapt = false, run.decay = false;
+  lars_update(kExec, std::span(&run, 1), how, squares, &rate, &kGo);
+  EXPECT_EQ(rate, 2);
+  EXPECT_EQ(v, (std::vector<float>{9.5F, 12}));
+  EXPECT_EQ(w, (std::vector<float>{-6.5F, -8}));
+}
+
+TEST(Lars, RatioIsOneWhereANormIsZero) {
+  const LarsUpdate how{.lr = 2, .trust_coefficient = 0.25F};
+  for (const auto& [weight, gradient] : {std::pair{0.0, 1.0}, std::pair{1.0, 0.0}, std::pair{0.0, 0.0}}) {
+    float w = 1, v = 0, rate = 0;
+    const float grad = 0.25F;
+    const ParameterRun run{.weight = &w, .grad = &grad, .first = &v, .elements = 1};
+    const double squares[] = {weight, gradient};
+    lars_update(kExec, std::span(&run, 1), how, squares, &rate, &kGo);
+    EXPECT_EQ(rate, 2) << weight << " " << gradient;
+    EXPECT_EQ(w, 0.5F);
+  }
+}
+
 // Arrays of several runs and a guard element after each.
 struct Arrays {
   explicit Arrays(std::vector<int64_t> run_lengths) : lengths(std::move(run_lengths)) {
@@ -141,6 +175,28 @@ TEST(AdamW, AgreesWithDouble) {
   }
 }
 
+// As AgreesWithDouble of SGD; the norms are any numbers here.
+TEST(Lars, AgreesWithDouble) {
+  const LarsUpdate how{.lr = 0.3F, .momentum = 0.9F, .weight_decay = 0.01F, .trust_coefficient = 0.02F};
+  const Arrays before({1, 31, 33, 32769});
+  Arrays after = before;
+  const std::vector<double> squares{0.3, 10, 11, 1e4, 7, 2, 0.5, 300};
+  std::vector<float> rates(4);
+  lars_update(kExec, after.runs(), how, squares.data(), rates.data(), &kGo);
+  for (size_t r = 0; r < 4; ++r) {
+    const double ratio = double{how.trust_coefficient} * std::sqrt(squares[r] / squares[4 + r]);
+    const auto n = static_cast<size_t>(before.lengths[r]);
+    for (size_t i = 0; i < n; ++i) {
+      const double g = before.grad[r][i] + (r % 2 == 0 ? double{how.weight_decay} : 0) * before.w[r][i];
+      const double v = double{how.momentum} * before.first[r][i] + double{how.lr} * ratio * g;
+      ASSERT_NEAR(after.first[r][i], v, 1e-6) << i;
+      ASSERT_NEAR(after.w[r][i], before.w[r][i] - v, 1e-6) << i;
+    }
+    EXPECT_EQ(after.w[r][n], before.w[r][n]);
+    EXPECT_EQ(after.first[r][n], before.first[r][n]);
+  }
+}
+
 TEST(Updates, DoNotDependOnThreads) {
   const SgdUpdate sgd{.lr = 0.3F, .momentum = 0.9F, .weight_decay = 0.01F, .nesterov = true};
   const AdamWUpdate adamw{.lr = 0.01F, .beta1 = 0.9F, .beta2 = 0.999F, .eps = 1e-8F, .weight_decay = 0.1F, .t = 3};
@@ -150,6 +206,12 @@ TEST(Updates, DoNotDependOnThreads) {
   EXPECT_TRUE(one.same_bits_as(more));
   adamw_update(CpuExec{.threads = 1}, one.runs(), adamw, &kGo);
   adamw_update(CpuExec{.threads = 3}, more.runs(), adamw, &kGo);
+  EXPECT_TRUE(one.same_bits_as(more));
+  const LarsUpdate lars{.lr = 0.3F, .momentum = 0.9F, .weight_decay = 0.01F, .trust_coefficient = 0.02F};
+  const double squares[] = {1, 2, 3, 4};
+  float rates[2];
+  lars_update(CpuExec{.threads = 1}, one.runs(), lars, squares, rates, &kGo);
+  lars_update(CpuExec{.threads = 3}, more.runs(), lars, squares, rates, &kGo);
   EXPECT_TRUE(one.same_bits_as(more));
 }
 
@@ -161,6 +223,10 @@ TEST(Updates, SkipLeavesEverythingUntouched) {
   EXPECT_TRUE(after.same_bits_as(before));
   adamw_update(kExec, after.runs(), {.lr = 0.1F, .beta1 = 0.9F, .beta2 = 0.99F, .eps = 1e-8F, .t = 1}, &kSkip);
   EXPECT_TRUE(after.same_bits_as(before));
+  const double squares[] = {1, 2, 3, 4, 5, test::kNaN};
+  float rates[3];
+  lars_update(kExec, after.runs(), {.lr = 0.3F, .trust_coefficient = 0.1F}, squares, rates, &kSkip);
+  EXPECT_TRUE(after.same_bits_as(before));
   sgd_update(kExec, after.runs(), {.lr = 0.3F}, &kGo);
   EXPECT_FALSE(after.same_bits_as(before));
 }
@@ -171,6 +237,10 @@ TEST(Updates, RefuseWhatIsMissing) {
   const ParameterRun no_second{.weight = &w, .grad = &g, .first = &v, .elements = 1};
   const ParameterRun all{.weight = &w, .grad = &g, .first = &v, .second = &v, .elements = 1};
   EXPECT_THAT([&] { sgd_update(kExec, std::span(&no_momentum, 1), {}, &kGo); }, test::fires("SGD needs"));
+  EXPECT_THAT([&] { lars_update(kExec, std::span(&no_momentum, 1), {}, nullptr, nullptr, &kGo); },
+              test::fires("LARS needs weight"));
+  EXPECT_THAT([&] { lars_update(kExec, std::span(&all, 1), {}, nullptr, nullptr, &kGo); },
+              test::fires("LARS needs the squared norms"));
   EXPECT_THAT([&] { adamw_update(kExec, std::span(&no_second, 1), {}, &kGo); }, test::fires("AdamW needs"));
   EXPECT_THAT([&] { adamw_update(kExec, std::span(&all, 1), {.t = 0}, &kGo); }, test::fires("from 1, got 0"));
 }

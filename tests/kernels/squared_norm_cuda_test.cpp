@@ -64,6 +64,23 @@ TEST(SquaredNormCuda, TakesManyArrays) {
   expect_same_bits(arrays);
 }
 
+TEST(SquaredNormCuda, ScaledAddendsHaveTheBitsOfTheCpu) {
+  const std::vector<float> x = test::random_values(9001, 5), y = test::random_values(9001, 6);
+  const DeviceArray<float> device_x(x), device_y(y);
+  const auto runs_of = [](const float* a, const float* b) {
+    return std::vector<NormRun>{{a, 9001, b, 0.3F}, {b, 33}, {b, 4097, a, -1.0F}};
+  };
+  const auto runs = runs_of(x.data(), y.data()), device_runs = runs_of(device_x.data(), device_y.data());
+  const test::PoisonedContext context(1, squared_norms_scratch(runs));
+  std::vector<double> want(3);
+  squared_norms(context.exec(), runs, want.data());
+  const test::CudaRun run(Precision::kFp32, squared_norms_scratch(runs));
+  const DeviceArray<NormRun> table(device_runs);
+  const DeviceArray<double> squares(size_t{3});
+  squared_norms(run.exec(), {device_runs, table.data()}, squares.data());
+  EXPECT_EQ(squares.download(), want);
+}
+
 TEST(SquaredNormCuda, ShowsNonFinite) {
   EXPECT_TRUE(std::isnan(on_cuda({{1}, {1, test::kNaN}}).total));
   EXPECT_TRUE(std::isinf(on_cuda({{1}, {std::numeric_limits<float>::infinity()}}).total));

@@ -29,6 +29,25 @@ TEST(SquaredNorm, HandNumbers) {
   EXPECT_EQ(total_of(std::vector<double>(300, 1.5)), 450);
 }
 
+// values + scale * other: (3 + 1/2 * 2, 0 + 1/2 * 6) = (4, 3), and the bits of the array that holds the sums.
+TEST(SquaredNorm, TakesAScaledAddend) {
+  const std::vector<float> x{3, 0}, y{2, 6};
+  const NormRun hand{.values = x.data(), .elements = 2, .other = y.data(), .scale = 0.5F};
+  const test::PoisonedContext one(1, squared_norms_scratch(std::span(&hand, 1)));
+  double square = test::kNaN;
+  squared_norms(one.exec(), std::span(&hand, 1), &square);
+  EXPECT_EQ(square, 25);
+
+  const auto a = test::random_values(9001, 5), b = test::random_values(9001, 6);
+  std::vector<float> sum;
+  for (size_t k = 0; k < a.size(); ++k)
+    sum.push_back(static_cast<float>(static_cast<double>(a[k]) + double{0.3F} * static_cast<double>(b[k])));
+  const NormRun run{.values = a.data(), .elements = 9001, .other = b.data(), .scale = 0.3F};
+  const test::PoisonedContext context(2, squared_norms_scratch(std::span(&run, 1)));
+  squared_norms(context.exec(), std::span(&run, 1), &square);
+  EXPECT_EQ(square, norms_of({sum})[0]);
+}
+
 // 2^54 + 1 is not a double: what meets the large term alone is lost, what met others before is not.
 TEST(SquaredNorm, AddsInTheOrderOfTheHeader) {
   constexpr float kLarge = 0x1p27F;  // squared 2^54, next double 4 above

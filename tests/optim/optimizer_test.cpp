@@ -2,6 +2,8 @@
 // find a minimum. All hand numbers of SGD are exact in float, so that equality is ==.
 #include "src/optim/optimizer.h"
 
+#include "src/optim/gradient_norm.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,6 +53,9 @@ class OptimizerTest : public testing::Test {
 OptimizerSettings sgd(double momentum = 0.5, double weight_decay = 0.5) {
   return {.type = OptimizerType::kSgd, .momentum = momentum, .weight_decay = weight_decay};
 }
+OptimizerSettings lars(double momentum = 0.5) {
+  return {.type = OptimizerType::kLars, .momentum = momentum, .weight_decay = 0.5, .trust_coefficient = 0.25};
+}
 OptimizerSettings adamw() {
   return {.type = OptimizerType::kAdamW, .betas = {0.5, 0.75}, .eps = 1.0, .weight_decay = 0.5};
 }
@@ -81,6 +86,47 @@ TEST_F(OptimizerTest, NesterovByHand) {
   // w: g = 0.5 + 0.3125, v = 0.5 + 0.8125 = 1.3125, step 0.8125 + 0.65625 = 1.46875, w = 0.625 - 0.3671875
   EXPECT_EQ(of(w_), Values(2, 0.2578125F));
   EXPECT_EQ(state("optimizer.momentum.w"), Values(2, 1.3125F));
+}
+
+// The matrix is adapted and decays; the vector neither, as biases and batch norm in SimCLR.
+TEST_F(OptimizerTest, LarsByHand) {
+  make(lars());
+  update(0, 4.0, 0.5F);
+  // w: g = 0.5 + 0.5*1 = 1 like w itself: ratio 1/4 * |w|/|g| = 1/4; v = 4 * 1/4 * 1, w = 1 - 1
+  EXPECT_EQ(of(w_), Values(2, 0.0F));
+  EXPECT_EQ(state("optimizer.lars.w"), Values(2, 1.0F));
+  // b: v = 4 * 0.5, b = 1 - 2
+  EXPECT_EQ(of(b_), Values(2, -1.0F));
+  EXPECT_EQ(state("optimizer.lars.b"), Values(2, 2.0F));
+  update(1, 4.0, 0.5F);
+  // |w| = 0: ratio 1; g = 0.5, v = 0.5*1 + 4*0.5 = 2.5, w = -2.5
+  EXPECT_EQ(of(w_), Values(2, -2.5F));
+  EXPECT_EQ(of(b_), Values(2, -4.0F));  // v = 0.5*2 + 2
+}
+
+// Two steps of SimCLR's formula in double, with norms of its own.
+TEST_F(OptimizerTest, LarsAgreesWithDouble) {
+  constexpr int64_t kMany = 9001;
+  make(lars(0.9), kMany);
+  const auto start = test::random_values(kMany, 1), grad = test::random_values(kMany, 2);
+  std::copy(start.begin(), start.end(), w_->value);
+  std::vector<double> w(start.begin(), start.end()), v(w.size(), 0.0);
+  for (int64_t step = 0; step < 2; ++step) {
+    std::copy(grad.begin(), grad.end(), w_->grad);
+    const int skip = 0;
+    optimizer_->update(step, 0.3, &skip);
+    double weight = 0, gradient = 0;
+    for (size_t i = 0; i < w.size(); ++i) {
+      weight += w[i] * w[i];
+      gradient += (grad[i] + 0.5 * w[i]) * (grad[i] + 0.5 * w[i]);
+    }
+    const double ratio = 0.25 * std::sqrt(weight) / std::sqrt(gradient);
+    for (size_t i = 0; i < w.size(); ++i) {
+      v[i] = 0.9 * v[i] + 0.3 * ratio * (grad[i] + 0.5 * w[i]);
+      w[i] -= v[i];
+    }
+  }
+  for (size_t i = 0; i < w.size(); ++i) ASSERT_NEAR(w_->value[i], w[i], 1e-6) << i;
 }
 
 TEST_F(OptimizerTest, AdamWByHand) {
@@ -135,6 +181,8 @@ TEST_F(OptimizerTest, StateHasNamesShapesAndZeros) {
   make(sgd());
   EXPECT_THAT(described(),
               UnorderedElementsAre(Pair("optimizer.momentum.w", matrix), Pair("optimizer.momentum.b", vector)));
+  make(lars());
+  EXPECT_THAT(described(), UnorderedElementsAre(Pair("optimizer.lars.w", matrix), Pair("optimizer.lars.b", vector)));
   make(adamw());
   EXPECT_THAT(described(),
               UnorderedElementsAre(Pair("optimizer.exp_avg.w", matrix), Pair("optimizer.exp_avg.b", vector),
@@ -150,7 +198,7 @@ TEST_F(OptimizerTest, StateIsTheLiveMemory) {
 }
 
 TEST_F(OptimizerTest, SkipLeavesWeightsAndStateUntouched) {
-  for (const auto& settings : {sgd(), adamw()}) {
+  for (const auto& settings : {sgd(), lars(), adamw()}) {
     make(settings);
     update(0, 0.25, 0.5F);
     const auto w = of(w_), b = of(b_);
@@ -186,7 +234,7 @@ TEST_F(OptimizerTest, FindsTheMinimumOfAQuadratic) {
 
 TEST_F(OptimizerTest, SameBitsForEveryNumberOfThreads) {
   constexpr int64_t kMany = 70001;  // more than two chunks of the update, and an odd rest
-  for (const auto& settings : {sgd(0.9, 1e-3), adamw()}) {
+  for (const auto& settings : {sgd(0.9, 1e-3), lars(0.9), adamw()}) {
     std::vector<Values> results;
     for (const int threads : {1, 3}) {
       make(settings, kMany, threads);
@@ -201,6 +249,15 @@ TEST_F(OptimizerTest, SameBitsForEveryNumberOfThreads) {
     EXPECT_TRUE(test::same_bits(results[0], results[1]));
     for (size_t i = 0; i < results[0].size(); ++i) ASSERT_NE(results[0][i], 1.0F) << i;  // every element was reached
   }
+}
+
+TEST_F(OptimizerTest, GradientNormIsThatOfAllParameters) {
+  make(sgd(), 3);
+  const Values w_grad{2, 4, 5}, b_grad{6, 0};  // 4 + 16 + 25 + 36
+  std::copy(w_grad.begin(), w_grad.end(), w_->grad);
+  std::copy(b_grad.begin(), b_grad.end(), b_->grad);
+  GradientNorm norm(*context_, *store_);
+  EXPECT_EQ(*norm.queue_square(), 81);
 }
 
 }  // namespace

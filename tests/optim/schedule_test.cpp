@@ -40,6 +40,15 @@ TEST(Schedule, ConstantStaysAtThePeakAfterWarmup) {
   for (const int64_t step : {1, 2, 5, 9, 10, 100}) EXPECT_DOUBLE_EQ(s.learning_rate(step), 2.0) << step;
 }
 
+TEST(Schedule, StepDropsAtEachMilestone) {
+  const Schedule s(ScheduleType::kStep, 2.0, 2, 10, {.milestones = {4, 7}, .gamma = 0.5});
+  const double expected[] = {1, 2, 2, 2, 1, 1, 1, 0.5, 0.5, 0.5};
+  for (int64_t step = 0; step < 10; ++step) EXPECT_DOUBLE_EQ(s.learning_rate(step), expected[step]) << step;
+  // One within the warm-up counts from its end on.
+  EXPECT_DOUBLE_EQ(Schedule(ScheduleType::kStep, 2.0, 2, 10, {.milestones = {1}, .gamma = 0.5}).learning_rate(1), 2.0);
+  EXPECT_DOUBLE_EQ(Schedule(ScheduleType::kStep, 2.0, 2, 10, {.milestones = {1}, .gamma = 0.5}).learning_rate(2), 1.0);
+}
+
 TEST(Schedule, ShortRuns) {
   EXPECT_DOUBLE_EQ(Schedule(ScheduleType::kCosine, 3.0, 0, 1).learning_rate(0), 3.0);
   EXPECT_DOUBLE_EQ(Schedule(ScheduleType::kCosine, 3.0, 1, 1).learning_rate(0), 3.0);
