@@ -51,15 +51,15 @@ template <>
 inline constexpr auto kEnumNames<LossAlgorithm> = std::to_array<EnumName<LossAlgorithm>>(
     {{LossAlgorithm::kAuto, "auto"}, {LossAlgorithm::kEinsum, "einsum"}, {LossAlgorithm::kStreaming, "streaming"}});
 template <>
-inline constexpr auto kEnumNames<OptimizerType> =
-    std::to_array<EnumName<OptimizerType>>({{OptimizerType::kSgd, "sgd"}, {OptimizerType::kAdamW, "adamw"}});
+inline constexpr auto kEnumNames<OptimizerType> = std::to_array<EnumName<OptimizerType>>(
+    {{OptimizerType::kSgd, "sgd"}, {OptimizerType::kAdamW, "adamw"}, {OptimizerType::kLars, "lars"}});
 template <>
 inline constexpr auto kEnumNames<LrScaling> = std::to_array<EnumName<LrScaling>>({{LrScaling::kNone, "none"},
                                                                                   {LrScaling::kLinear, "linear"},
                                                                                   {LrScaling::kSqrt, "sqrt"}});
 template <>
-inline constexpr auto kEnumNames<ScheduleType> =
-    std::to_array<EnumName<ScheduleType>>({{ScheduleType::kCosine, "cosine"}, {ScheduleType::kConstant, "constant"}});
+inline constexpr auto kEnumNames<ScheduleType> = std::to_array<EnumName<ScheduleType>>(
+    {{ScheduleType::kCosine, "cosine"}, {ScheduleType::kConstant, "constant"}, {ScheduleType::kStep, "step"}});
 template <>
 inline constexpr auto kEnumNames<Reduction> = std::to_array<EnumName<Reduction>>({{Reduction::kOrdered, "ordered"},
                                                                                   {Reduction::kFastest, "fastest"}});

@@ -73,6 +73,7 @@ std::vector<Key> make_keys() {
       make_key(SIMCLR_KEY(model.batch_norm.views)),
       make_key(SIMCLR_KEY(model.batch_norm.momentum), {.range = {.low = 0, .high = 1, .low_open = true}}),
       make_key(SIMCLR_KEY(model.batch_norm.eps), {.range = {.low = 0, .high = 1, .low_open = true}}),
+      make_key(SIMCLR_KEY(model.init_from), {.unit = "a safetensors file", .effect = kExecution}),
 
       make_key(SIMCLR_KEY(loss.type)),
       make_key(SIMCLR_KEY(loss.algorithm)),
@@ -91,10 +92,15 @@ std::vector<Key> make_keys() {
       make_key(SIMCLR_KEY(optimizer.betas), {.range = {.low = 0, .high = 1, .high_open = true}}),
       make_key(SIMCLR_KEY(optimizer.eps), {.range = kPositive}),
       make_key(SIMCLR_KEY(optimizer.weight_decay), {.range = kNotNegative}),
+      make_key(SIMCLR_KEY(optimizer.trust_coefficient), {.range = kPositive}),
       make_key(SIMCLR_KEY(optimizer.decay_1d)),
 
       make_key(SIMCLR_KEY(schedule.warmup_epochs), {.range = kEpochs, .unit = "epochs"}),
       make_key(SIMCLR_KEY(schedule.type)),
+      make_key(
+          SIMCLR_KEY(schedule.milestones),
+          {.range = {.low = 0, .high = 1e6, .low_open = true}, .unit = "epochs", .ordered = true, .any_length = true}),
+      make_key(SIMCLR_KEY(schedule.gamma), {.range = {.low = 0, .high = 1, .low_open = true}}),
 
       make_key(SIMCLR_KEY(train.global_batch), {.range = {.low = 2, .high = 1048576}, .unit = "images"}),
       make_key(SIMCLR_KEY(train.shards), {.range = {.low = 1, .high = 1024}, .unit = "a power of two"}),

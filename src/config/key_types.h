@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -24,7 +25,8 @@ struct KeyOptions {
   std::string unit = "";
   KeyEffect effect = KeyEffect::kMathematics;
   std::optional<int> auto_value = {};  // an integer whose YAML spelling is `auto`
-  bool ordered = false;                // a pair [low, high] with low <= high
+  bool ordered = false;                // a pair [low, high] with low <= high, a list that ascends
+  bool any_length = false;             // a list of numbers that need not have three
 };
 
 template <typename T>
@@ -151,7 +153,10 @@ struct KeyType<std::array<double, 2>> {
 
 template <>
 struct KeyType<std::vector<double>> {
-  static std::string expected(const KeyOptions& o) { return "[] or [number, number, number] " + o.range.text(); }
+  static std::string expected(const KeyOptions& o) {
+    return (o.any_length ? "[] or [number, number, ...] " : "[] or [number, number, number] ") + o.range.text() +
+           (o.ordered ? ", ascending" : "");
+  }
   static std::string assign(const ConfigValue& value, std::vector<double>& to, const KeyOptions&) {
     std::vector<double> values;
     std::string problem = parse_list(value, values);
@@ -160,8 +165,9 @@ struct KeyType<std::vector<double>> {
   }
   static std::string check(const std::vector<double>& value, const KeyOptions& o) {
     const bool inside = std::all_of(value.begin(), value.end(), [&](double x) { return o.range.contains(x); });
-    if (!value.empty() && value.size() != 3) return fmt::format("found a list of {}", value.size());
-    return inside ? "" : "found " + print_list(value);
+    if (!o.any_length && !value.empty() && value.size() != 3) return fmt::format("found a list of {}", value.size());
+    const bool ascends = std::adjacent_find(value.begin(), value.end(), std::greater_equal<>()) == value.end();
+    return inside && (!o.ordered || ascends) ? "" : "found " + print_list(value);
   }
   static std::string print(const std::vector<double>& value, const KeyOptions&) { return print_list(value); }
 };

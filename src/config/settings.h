@@ -18,9 +18,9 @@ enum class Stem { kCifar, kImagenet };
 enum class BatchNormViews { kJoint, kSeparate };
 enum class LossType { kInfoNce, kBarlowTwins };
 enum class LossAlgorithm { kAuto, kEinsum, kStreaming };
-enum class OptimizerType { kSgd, kAdamW };
+enum class OptimizerType { kSgd, kAdamW, kLars };
 enum class LrScaling { kNone, kLinear, kSqrt };
-enum class ScheduleType { kCosine, kConstant };
+enum class ScheduleType { kCosine, kConstant, kStep };
 enum class Reduction { kOrdered, kFastest };
 
 struct RunSettings {
@@ -115,6 +115,7 @@ struct ModelSettings {
   EncoderSettings encoder;
   ProjectorSettings projector;
   BatchNormSettings batch_norm;
+  std::string init_from = "";  // a safetensors file to start from; empty: random weights
 
   bool operator==(const ModelSettings&) const = default;
 };
@@ -141,7 +142,8 @@ struct OptimizerSettings {
   std::array<double, 2> betas = {0.9, 0.999};
   double eps = 1e-8;
   double weight_decay = 5e-4;
-  bool decay_1d = false;  // weight decay on biases and batch-norm parameters too
+  double trust_coefficient = 0.001;  // lars
+  bool decay_1d = false;             // weight decay on biases and batch-norm parameters too
 
   bool operator==(const OptimizerSettings&) const = default;
 };
@@ -149,6 +151,8 @@ struct OptimizerSettings {
 struct ScheduleSettings {
   double warmup_epochs = 0;
   ScheduleType type = ScheduleType::kCosine;
+  std::vector<double> milestones = {};  // step: epochs at which the rate drops
+  double gamma = 0.1;                   // step: to this share
 
   bool operator==(const ScheduleSettings&) const = default;
 };

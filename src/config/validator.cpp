@@ -160,6 +160,18 @@ void check_optimizer(const Settings& s, Rules& rules) {
                    fmt::format("found true, which needs a momentum; here is {}", rules.other("optimizer.momentum", s)));
     }
   }
+  if (rules.can_judge({"schedule.type", "schedule.milestones"})) {
+    const bool steps = s.schedule.type == ScheduleType::kStep;
+    if (steps && s.schedule.milestones.empty()) {
+      rules.refuse("schedule.type",
+                   fmt::format("found step, but {} names no epoch; give some, e.g. milestones: [60, 80]",
+                               rules.other("schedule.milestones", s)));
+    } else if (!steps && !s.schedule.milestones.empty()) {
+      rules.refuse("schedule.milestones",
+                   fmt::format("found {}, which is for step only; here is {}; write []",
+                               find_key("schedule.milestones")->print(s), rules.other("schedule.type", s)));
+    }
+  }
   if (rules.can_judge({"schedule.warmup_epochs", "train.epochs", "train.max_steps"}) && s.train.max_steps == 0 &&
       s.schedule.warmup_epochs > static_cast<double>(s.train.epochs)) {
     rules.refuse("schedule.warmup_epochs",

@@ -30,6 +30,13 @@ std::string agree_on_data(Collectives& collectives, const Dataset& train, const 
   return hash;
 }
 
+ScheduleDrops make_drops(const ScheduleSettings& s, int64_t steps_per_epoch) {
+  ScheduleDrops drops{.milestones = {}, .gamma = s.gamma};
+  for (const double epoch : s.milestones)
+    drops.milestones.push_back(std::llround(epoch * static_cast<double>(steps_per_epoch)));
+  return drops;
+}
+
 }  // namespace
 
 Parts::Parts(const Settings& s, const Topology& topology, const Site& site, const Beat& beat,
@@ -62,7 +69,8 @@ Parts::Parts(const Settings& s, const Topology& topology, const Site& site, cons
                      {.batch = s.train.global_batch, .columns = s.model.projector.output, .shards = geometry.shards})),
       optimizer(make_optimizer(context, model.store(), s.optimizer)),
       schedule(s.schedule.type, scaled_learning_rate(s),
-               std::llround(s.schedule.warmup_epochs * static_cast<double>(plan->steps_per_epoch())), total_steps()) {}
+               std::llround(s.schedule.warmup_epochs * static_cast<double>(plan->steps_per_epoch())), total_steps(),
+               make_drops(s.schedule, plan->steps_per_epoch())) {}
 
 int64_t Parts::total_steps() const {
   return settings.train.max_steps > 0 ? settings.train.max_steps : settings.train.epochs * plan->steps_per_epoch();

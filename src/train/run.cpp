@@ -199,6 +199,7 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
   StateIo state(CheckpointStore(folder / "checkpoints", settings.checkpoint.keep, beat), make_header(parts, topology),
                 parts.model, *parts.optimizer, site, beat);
   const int64_t first_step = state.resume(line.resume, settings);
+  if (first_step == 0 && !settings.model.init_from.empty()) state.start_from(settings.model.init_from);
   require_equal(site.host, ExitCode::kDevice, "the weights before the first step", state.weights_hash(),
                 "the hosts compute differently: use hosts of one kind and one build");
   run.run_folder = folder;  // from here on status.json is this run's; a refused start leaves the old one alone

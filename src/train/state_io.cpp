@@ -1,5 +1,7 @@
 #include "src/train/state_io.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -10,6 +12,7 @@
 #include "kernels/fingerprint/fingerprint.h"
 #include "kernels/optimizer_update/optimizer_update.h"
 #include "src/base/log.h"
+#include "src/checkpoint/start_weights.h"
 #include "src/comm/agreement.h"
 #include "src/config/loader.h"
 #include "src/config/resolved.h"
@@ -29,6 +32,7 @@ std::string data_of(const CheckpointHeader& header) {
 constexpr std::chrono::milliseconds kWait(100);  // between two beats while a checkpoint is being written
 constexpr size_t kMostNamed = 3;                 // tensors, of those in which ranks differ
 constexpr const char* kBestKey = "knn_top1";     // in the environment of best.safetensors
+constexpr const char* kInitKey = "init_sha256";  // in that of a run with model.init_from: the weights it started from
 
 std::set<std::string> as_set(const std::vector<std::string>& keys) {
   return {keys.begin(), keys.end()};
@@ -63,6 +67,18 @@ void require_same_run(const std::filesystem::path& file, const CheckpointHeader&
          file.string(), refused, keys);
   }
   if (!accepted.empty()) log_warning("{}: {}, as resume.allow says", file.string(), accepted);
+}
+
+// What a run started from is part of its mathematics; the file is not read again, and may be gone by now.
+void require_same_start(const std::filesystem::path& file, const CheckpointHeader& saved,
+                        const std::string& init_from) {
+  const auto hash = saved.environment.find(kInitKey);
+  const bool from_file = hash != saved.environment.end();
+  if (from_file == !init_from.empty()) return;
+  fail(ExitCode::kUsage,
+       "{} was written by a run that started from {}; {}, or start anew in another folder with --output DIR",
+       file.string(), from_file ? fmt::format("the weights of a file (sha256 {})", hash->second) : "random weights",
+       from_file ? "give model.init_from as then" : "leave model.init_from out");
 }
 
 // Bits are promised for one build on one kind of processor: a resume elsewhere is allowed, but not in silence.
@@ -237,6 +253,9 @@ int64_t StateIo::load_on_root(const std::string& resume, const Settings& setting
     return 0;
   }
   require_same_run(*point.path, point.header, header_, settings);
+  require_same_start(*point.path, point.header, settings.model.init_from);
+  if (const auto hash = point.header.environment.find(kInitKey); hash != point.header.environment.end())
+    header_.environment[kInitKey] = hash->second;
   load_checkpoint(*point.path, host_tensors_, LoadWhat::kEverything, beat_);
   for (const auto& path : store_.set_aside_after(point.header.step))
     log_warning("set aside as {}: it lies after the step that this run goes on from", path.string());
@@ -252,12 +271,26 @@ int64_t StateIo::resume(const std::string& resume, const Settings& settings) {
   int64_t step =
       agree_on(collectives_, [&] { return collectives_.rank() == 0 ? load_on_root(resume, settings) : int64_t{0}; });
   collectives_.broadcast(std::as_writable_bytes(std::span(&step, 1)), 0);
-  if (step > 0) {
-    for (const auto& t : host_tensors_)
-      collectives_.broadcast(std::span(static_cast<float*>(t.data), static_cast<size_t>(elements_of(t.shape))), 0);
-    upload();
-  }
+  if (step > 0) broadcast();
   return step;
+}
+
+void StateIo::broadcast() {
+  for (const auto& t : host_tensors_)
+    collectives_.broadcast(std::span(static_cast<float*>(t.data), static_cast<size_t>(elements_of(t.shape))), 0);
+  upload();
+}
+
+void StateIo::start_from(const std::filesystem::path& file) {
+  agree_on(collectives_, [&] {
+    if (collectives_.rank() != 0) return;
+    const auto start = load_start_weights(file, download(), beat_);
+    header_.environment[kInitKey] = start.sha256;
+    log_info("starts from {}: encoder{} (weights sha256 {}){}", file.string(),
+             start.projector ? " and projector" : "; the projector is random", start.sha256,
+             start.left_out.empty() ? "" : fmt::format("; left out: {}", fmt::join(start.left_out, ", ")));
+  });
+  broadcast();
 }
 
 }  // namespace simclr

@@ -47,13 +47,18 @@ class StateIo {
   // Returns the steps done (0: a fresh run). Throws the same Error on all ranks.
   int64_t resume(const std::string& resume, const Settings& settings);
 
+  // All ranks, before the first step of a fresh run: rank 0 reads the weights of a file (model.init_from), all get
+  // them; the checkpoints record their hash. Throws the same Error on all ranks.
+  void start_from(const std::filesystem::path& file);
+
  private:
   void look_for_best(int64_t step);
   int64_t load_on_root(const std::string& resume, const Settings& settings);
   const std::vector<NamedTensor>& download();  // the tensors in the memory of the host, as they are now
   // A set of tensors of the same names and shapes in memory of the host.
   std::vector<NamedTensor> make_host_copy(Buffer& memory) const;
-  void upload();  // the host's copy to the device
+  void upload();     // the host's copy to the device
+  void broadcast();  // the host's copy of rank 0 to all, and to their devices
 
   CheckpointStore store_;
   CheckpointHeader header_;

@@ -1,5 +1,6 @@
 #include "src/train/trainer.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "kernels/optimizer_update/optimizer_update.h"
@@ -21,6 +22,7 @@ Trainer::Trainer(const TrainerParts& parts)
       reducer_(parts.site.collectives),
       progress_(parts.first_step, parts.total_steps),
       throughput_(kThroughputWindow, monotonic_seconds()),
+      gradient_norm_(parts.site.context, parts.model.store()),
       non_finite_(parts.site.context.allocate_elements<int>(1)),
       log_lag_(parts.site.context.device().is_cpu() ? 0 : ControlChannel::kDelay),
       lines_logged_(parts.first_step),
@@ -30,7 +32,10 @@ Trainer::Trainer(const TrainerParts& parts)
   Context& context = p_.site.context;
   grad_z_memory_ = context.allocate_storage(p_.geometry.local_rows() * stride);
   grad_z_ = {grad_z_memory_.as<float>().data(), p_.geometry.local_rows(), columns, stride, context.device().storage()};
-  for (PendingLine& line : lines_) line.loss = context.device().make_readback(sizeof(double));
+  for (PendingLine& line : lines_) {
+    line.loss = context.device().make_readback(sizeof(double));
+    line.gradient_square = context.device().make_readback(sizeof(double));
+  }
 }
 
 TrainOutcome Trainer::run() {
@@ -67,17 +72,18 @@ void Trainer::step() {
   int* non_finite = non_finite_.as<int>().data();
   flag_non_finite(exec, std::span(loss, 1), non_finite);
   flag_non_finite(exec, std::span<const float>(p_.model.store().gradients()), non_finite);
+  const double* gradient_square = gradient_norm_.queue_square();
   const double learning_rate = p_.schedule.learning_rate(steps_done_);
   p_.optimizer.update(steps_done_, learning_rate, non_finite);
   p_.model.update_running_statistics(non_finite);
 
   ++steps_done_;
-  queue_line(learning_rate, batch, loss);
+  queue_line(learning_rate, batch, loss, gradient_square);
   log_until(steps_done_ - log_lag_);
   post_control_word();
 }
 
-void Trainer::queue_line(double learning_rate, const Batch& batch, const double* loss) {
+void Trainer::queue_line(double learning_rate, const Batch& batch, const double* loss, const double* gradient_square) {
   throughput_.step_done(p_.geometry.global_images(), monotonic_seconds());
   PendingLine& line = lines_[static_cast<size_t>(steps_done_) % lines_.size()];
   line.step = steps_done_;
@@ -86,6 +92,7 @@ void Trainer::queue_line(double learning_rate, const Batch& batch, const double*
   line.images_per_s = throughput_.images_per_s();
   line.data_wait_s = p_.loader.last_wait_s();
   line.loss->start(loss);
+  line.gradient_square->start(gradient_square);
 }
 
 void Trainer::log_until(int64_t step) {
@@ -93,10 +100,11 @@ void Trainer::log_until(int64_t step) {
 }
 
 void Trainer::log_line(PendingLine& line) {
-  double loss = 0;
+  double loss = 0, gradient_square = 0;
   {
     const InsideCollective waiting(&p_.heartbeat);  // on a GPU: for the other ranks, as likely as for the device
     std::memcpy(&loss, line.loss->wait(), sizeof loss);
+    std::memcpy(&gradient_square, line.gradient_square->wait(), sizeof gradient_square);
   }
   if (p_.site.collectives.rank() != 0) return;
   const bool write = line.step % p_.settings.log.every_steps == 0 || line.step == p_.total_steps;
@@ -105,7 +113,8 @@ void Trainer::log_line(PendingLine& line) {
                                  .loss = loss,
                                  .lr = line.lr,
                                  .images_per_s = line.images_per_s,
-                                 .data_wait_s = line.data_wait_s}),
+                                 .data_wait_s = line.data_wait_s,
+                                 .extra = {{"grad_norm", std::sqrt(gradient_square)}}}),
                  write ? Journal::Point::kReportAndTensorBoard : Journal::Point::kReport);
   const auto text =
       fmt::format("epoch {}  loss {:.4f}  lr {:.3g}  {:.0f} images/s", line.epoch, loss, line.lr, line.images_per_s);

@@ -19,6 +19,7 @@
 #include "src/loss/contrastive_loss.h"
 #include "src/metrics/metrics_file.h"
 #include "src/metrics/throughput.h"
+#include "src/optim/gradient_norm.h"
 #include "src/optim/schedule.h"
 #include "src/train/journal.h"
 #include "src/train/knn_evaluation.h"
@@ -68,11 +69,11 @@ class Trainer {
   struct PendingLine {
     int64_t step = 0, epoch = 0;
     double lr = 0, images_per_s = 0, data_wait_s = 0;
-    std::unique_ptr<Readback> loss;  // one double
+    std::unique_ptr<Readback> loss, gradient_square;  // one double each
   };
 
   void step();  // one update
-  void queue_line(double learning_rate, const Batch& batch, const double* loss);
+  void queue_line(double learning_rate, const Batch& batch, const double* loss, const double* gradient_square);
   void log_until(int64_t step);  // the lines of all steps up to this one; waits for their losses
   void log_line(PendingLine& line);
   bool went_non_finite();  // waits for the device; for the moments that do so anyway
@@ -92,6 +93,7 @@ class Trainer {
   GradientReducer reducer_;
   ProgressLine progress_;
   Throughput throughput_;
+  GradientNorm gradient_norm_;
   Buffer grad_z_memory_;
   Matrix grad_z_;      // [rows of this rank, C]
   Buffer non_finite_;  // one int on the device; sticks once set: the updates then do nothing

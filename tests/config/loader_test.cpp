@@ -90,7 +90,7 @@ TEST(Loader, OneMistakeOneLine) {
        "expected integer 1..1000000, epochs"},
       {"optimizer:\n  nesterov: yes\n",
        "c.yaml:2: optimizer.nesterov: found yes; write true or false; expected true | false"},
-      {"optimizer:\n  type: SGD\n", "c.yaml:2: optimizer.type: found SGD; expected sgd | adamw"},
+      {"optimizer:\n  type: SGD\n", "c.yaml:2: optimizer.type: found SGD; expected sgd | adamw | lars"},
       {"views:\n  crop_scale: 0.2\n",
        "c.yaml:2: views.crop_scale: found 0.2; expected [number, number] > 0, <= 1, in "
        "order, share of the picture's area"},

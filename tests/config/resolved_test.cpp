@@ -125,16 +125,19 @@ class RandomSettings {
     } else {
       s.loss.scale = real(1e-9, 1e3);
     }
-    s.optimizer = {.type = pick(OptimizerType::kSgd, OptimizerType::kAdamW),
+    s.optimizer = {.type = pick(OptimizerType::kSgd, pick(OptimizerType::kAdamW, OptimizerType::kLars)),
                    .base_lr = real(0, 1e-5),
                    .lr_scaling = pick(LrScaling::kNone, LrScaling::kSqrt),
                    .momentum = real(0.1, 0.999),
                    .betas = {real(0, 0.99), real(0, 0.999)},
                    .eps = real(1e-300, 1e-200),
                    .weight_decay = real(0, 1e20),
+                   .trust_coefficient = real(1e-6, 1),
                    .decay_1d = flag()};
     s.optimizer.nesterov = s.optimizer.type == OptimizerType::kSgd && flag();
     s.schedule = {real(0, 100), pick(ScheduleType::kCosine, ScheduleType::kConstant)};
+    if (flag()) s.schedule = {real(0, 100), ScheduleType::kStep, {real(1e-3, 1), real(1, 1e6)}, real(1e-3, 1)};
+    if (flag()) s.model.init_from = "dir/" + text();
     s.checkpoint = {whole(0, 1000000), whole(0, 1000000000), real(0, 1e6), whole(1, 1000000), flag()};
     s.train.max_minutes = real(0, 1e6);
     if (whole(0, 1) == 1) s.resume.allow = {"epochs", "views.jitter"};
@@ -200,6 +203,7 @@ const std::set<std::string> kExecutionKeys = {
     "checkpoint.keep_best",
     "resume.allow",
     "evaluate.knn.every_epochs",
+    "model.init_from",
     "evaluate.knn.k",
     "evaluate.knn.temperature",
     "log.every_steps",
@@ -260,7 +264,8 @@ TEST(Resolved, AnEntryOfResumeAllowNamesKeysByPathSectionOrLastWord) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(keys_named_by("train.epochs"), Names{"train.epochs"});
   EXPECT_EQ(keys_named_by("epochs"), Names{"train.epochs"});
-  EXPECT_EQ(keys_named_by("schedule"), (Names{"schedule.warmup_epochs", "schedule.type"}));
+  EXPECT_EQ(keys_named_by("schedule"),
+            (Names{"schedule.warmup_epochs", "schedule.type", "schedule.milestones", "schedule.gamma"}));
   EXPECT_EQ(keys_named_by("jitter"), Names{});
   EXPECT_EQ(keys_named_by("views.jitter").size(), 5u);
   EXPECT_EQ(keys_named_by("type").size(), 3u);

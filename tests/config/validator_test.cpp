@@ -54,6 +54,9 @@ TEST(Validator, BordersOfEveryRange) {
       {"optimizer.betas", {"[0, 0.999]", "[0.9, 0.1]"}, {"[0.9, 1]", "[-0.1, 0.9]"}},
       {"optimizer.eps", {"1e-300"}, {"0", "-1"}},
       {"optimizer.weight_decay", {"0", "1"}, {"-1e-9"}},
+      {"optimizer.trust_coefficient", {"1e-9", "1"}, {"0", "-1"}},
+      {"schedule.milestones", {"[0.5]", "[1, 2, 1000000]"}, {"[0]", "[2, 1]", "[2, 2]"}, {"schedule.type=step"}},
+      {"schedule.gamma", {"1e-9", "1"}, {"0", "1.1"}},
       {"schedule.warmup_epochs", {"0", "0.5", "100"}, {"-1", "1000001"}},
       {"train.global_batch", {"2", "4096"}, {"1", "0", "-2", "1048577"}, {"train.shards=2"}},
       {"train.shards", {"1", "2", "512"}, {"0", "3", "6", "1025", "2048"}},
@@ -172,6 +175,12 @@ TEST(Validator, ContradictionsNameBothKeysAndTheirPlaces) {
       {"optimizer:\n  nesterov: true\n  momentum: 0\n",
        "c.yaml:2: optimizer.nesterov: found true, which needs a "
        "momentum; here is optimizer.momentum (0, c.yaml:3)"},
+      {"schedule:\n  type: step\n",
+       "c.yaml:2: schedule.type: found step, but schedule.milestones ([], the default) names no epoch; give some, e.g. "
+       "milestones: [60, 80]"},
+      {"schedule:\n  milestones: [60, 80]\n",
+       "c.yaml:2: schedule.milestones: found [60, 80], which is for step only; here is schedule.type (cosine, the "
+       "default); write []"},
       {"schedule:\n  warmup_epochs: 3.5\ntrain: {epochs: 3}\n",
        "c.yaml:2: schedule.warmup_epochs: found 3.5, longer than train.epochs (3, c.yaml:3)"},
   };
