@@ -24,6 +24,7 @@ KnnEvaluation::KnnEvaluation(Parts& parts, const Site& site, const Beat& beat)
     split->source = make_evaluation_source(site.context, split->dataset, parts.view, parts.geometry.local_shards,
                                            parts.geometry.samples(), beat);
   }
+  if (parts.test_set->count() >= 2) embeddings_.emplace(parts, site, beat);
 }
 
 FeatureMatrix KnnEvaluation::features_of(Split& split, const Beat& beat) {
@@ -46,6 +47,11 @@ KnnResult KnnEvaluation::run(const Beat& beat, const SeeFeatures& see) {
   if (see)
     see({.step = 0, .bank_set = bank_.dataset, .test_set = test_.dataset, .bank = bank.view, .queries = queries.view});
   return evaluate_knn(host_exec_, site_.host, {bank.view, bank_.labels}, {queries.view, test_.labels}, params_, beat);
+}
+
+std::optional<EmbeddingStatistics> KnnEvaluation::measure_embeddings(const Beat& beat) {
+  if (!embeddings_) return std::nullopt;
+  return embeddings_->run(beat);
 }
 
 std::string KnnEvaluation::describe(const KnnResult& result) const {

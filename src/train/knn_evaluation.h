@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "src/evaluate/feature_extractor.h"
 #include "src/evaluate/knn.h"
 #include "src/report/evaluation_view.h"
+#include "src/train/embedding_evaluation.h"
 #include "src/train/parts.h"
 
 namespace simclr {
@@ -30,6 +32,9 @@ class KnnEvaluation {
   KnnResult run(const Beat& beat, const SeeFeatures& see = {});
   std::string describe(const KnnResult& result) const;
 
+  // The geometry of the embeddings of the same test pictures; none of a set with one picture. Collective, likewise.
+  std::optional<EmbeddingStatistics> measure_embeddings(const Beat& beat);
+
  private:
   struct Split {
     const Dataset& dataset;
@@ -44,6 +49,7 @@ class KnnEvaluation {
   KnnParams params_;
   Split bank_, test_;
   HostMatrix host_features_;
+  std::optional<EmbeddingEvaluation> embeddings_;
 };
 
 }  // namespace simclr

@@ -237,6 +237,20 @@ bool Trainer::due(int64_t every_epochs) const {
   return every_epochs > 0 && steps_done_ % (every_epochs * epoch_steps) == 0;
 }
 
+void Trainer::look_at_embeddings(const EmbeddingStatistics& geometry,
+                                 std::vector<std::pair<std::string, double>>& fields) {
+  const int64_t columns = p_.settings.model.projector.output;
+  log_info("step {}: embeddings: {}", steps_done_, describe(geometry, columns));
+  if (steps_done_ > 0 && geometry.effective_rank < kCollapsedRank && columns > 2)
+    log_warning(
+        "step {}: the embeddings have collapsed: their effective rank is {:.1f} of {}, so all pictures lie on "
+        "little more than one line; lower optimizer.base_lr, warm up longer or make the views stronger",
+        steps_done_, geometry.effective_rank, columns);
+  fields.insert(fields.end(), {{"alignment", geometry.alignment},
+                               {"uniformity", geometry.uniformity},
+                               {"effective_rank", geometry.effective_rank}});
+}
+
 void Trainer::evaluate() {
   if (!p_.knn || went_non_finite()) return;
   p_.heartbeat.beat(steps_done_, Phase::kEvaluating);
@@ -249,8 +263,9 @@ void Trainer::evaluate() {
   });
   log_info("step {}: k-NN on {} test pictures: {}", steps_done_, result.queries, p_.knn->describe(result));
   const int64_t epoch = steps_done_ / p_.plan.steps_per_epoch();
-  append_metrics(format_metrics(steps_done_, epoch, {{"knn_top1", result.top1()}, {"knn_top5", result.top5()}}),
-                 Journal::Point::kReportAndTensorBoard);
+  std::vector<std::pair<std::string, double>> fields = {{"knn_top1", result.top1()}, {"knn_top5", result.top5()}};
+  if (const auto geometry = p_.knn->measure_embeddings(beat)) look_at_embeddings(*geometry, fields);
+  append_metrics(format_metrics(steps_done_, epoch, fields), Journal::Point::kReportAndTensorBoard);
   if (p_.journal && !error_) keep_error([&] { p_.journal->write_report("running", steps_done_); });
   if (p_.settings.checkpoint.keep_best && steps_done_ > 0)
     keep_error([&] { p_.state.keep_if_best(steps_done_, epoch, result.top1()); });

@@ -83,6 +83,8 @@ class Trainer {
   void look_at_the_clock(ControlWord& word);
   std::optional<TrainOutcome> act_on(const Decision& decision);
   void evaluate();
+  // Logs them, warns of a collapse, adds them to the line of metrics.
+  void look_at_embeddings(const EmbeddingStatistics& geometry, std::vector<std::pair<std::string, double>>& fields);
   void save();
   std::string checkpoint_name() const;   // the last one, for messages
   bool due(int64_t every_epochs) const;  // at the end of every so many epochs, and after the last step

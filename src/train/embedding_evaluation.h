@@ -1,0 +1,39 @@
+// Alignment, uniformity and effective rank of the embeddings in the course of training: of two fixed random views each
+// of up to 512 test pictures, through encoder and projector in evaluation mode. Needs no labels; changes nothing that
+// training will see.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "src/augment/evaluation_source.h"
+#include "src/device/host_matrix.h"
+#include "src/evaluate/embedding_statistics.h"
+#include "src/train/parts.h"
+
+namespace simclr {
+
+class EmbeddingEvaluation {
+ public:
+  static constexpr int64_t kMostPictures = 512;
+
+  // The references outlive this. beat: while the pictures are looked through.
+  EmbeddingEvaluation(Parts& parts, const Site& site, const Beat& beat = no_beat);
+
+  // Collective. The same on every rank, for every number of ranks and threads.
+  EmbeddingStatistics run(const Beat& beat);
+
+ private:
+  Site site_;
+  Model& model_;
+  const CpuExec host_exec_;
+  const int64_t columns_;  // C
+  const int64_t views_;    // 2 for each picture
+  std::unique_ptr<EvaluationSource> source_;
+  HostMatrix host_embeddings_;
+};
+
+// "alignment 0.312, uniformity -2.81, effective rank 43.7 of 128"
+std::string describe(const EmbeddingStatistics& statistics, int64_t columns);
+
+}  // namespace simclr
