@@ -1,0 +1,72 @@
+// Where the rows of a stored picture go so that it stands upright, planar.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/augment/picture.h"
+
+namespace simclr {
+
+// Takes the rows of a stored picture in any order and writes them upright, as planar RGB. Plain data without a
+// destructor: decoders that leave by longjmp may hold one.
+class UprightRows {
+ public:
+  // A stored picture of height x width. storage: becomes [3, height, width] of the upright picture.
+  UprightRows(int64_t height, int64_t width, int orientation, std::vector<uint8_t>& storage)
+      : stored_width_(width),
+        height_(orientation >= 5 ? width : height),
+        width_(orientation >= 5 ? height : width),
+        orientation_(orientation) {
+    const auto bytes = static_cast<size_t>(3 * height * width);
+    if (storage.size() < bytes) storage.resize(bytes);
+    pixels_ = storage.data();
+  }
+
+  PictureView view() const { return {pixels_, height_, width_}; }
+
+  // Row y of the stored picture: `channels` interleaved bytes a pixel, 1 (gray) or 3 (RGB).
+  void put(int64_t y, const uint8_t* row, int64_t channels) {
+    const int64_t start = place(y, 0), step = stored_width_ > 1 ? place(y, 1) - start : 1;
+    const int64_t plane = height_ * width_;
+    for (int64_t c = 0; c < 3; ++c) {
+      const uint8_t* from = row + (channels == 1 ? 0 : c);
+      uint8_t* to = pixels_ + c * plane + start;
+      if (step == 1) {
+        for (int64_t x = 0; x < stored_width_; ++x) to[x] = from[x * channels];
+      } else {
+        for (int64_t x = 0; x < stored_width_; ++x) to[x * step] = from[x * channels];
+      }
+    }
+  }
+
+ private:
+  // Of stored pixel (y, x) in a plane of the upright picture. What the values mean: EXIF 2.3, tag Orientation.
+  int64_t place(int64_t y, int64_t x) const {
+    const int64_t bottom = height_ - 1, right = width_ - 1;
+    switch (orientation_) {
+      case 2:
+        return y * width_ + (right - x);
+      case 3:
+        return (bottom - y) * width_ + (right - x);
+      case 4:
+        return (bottom - y) * width_ + x;
+      case 5:
+        return x * width_ + y;
+      case 6:
+        return x * width_ + (right - y);
+      case 7:
+        return (bottom - x) * width_ + (right - y);
+      case 8:
+        return (bottom - x) * width_ + y;
+      default:
+        return y * width_ + x;
+    }
+  }
+
+  int64_t stored_width_, height_, width_;  // the last two upright
+  int orientation_;
+  uint8_t* pixels_ = nullptr;
+};
+
+}  // namespace simclr
