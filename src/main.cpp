@@ -11,8 +11,9 @@
 #include "src/comm/agreement.h"
 #include "src/comm/make_collectives.h"
 #include "src/commands/embed.h"
-#include "src/commands/pack.h"
 #include "src/commands/evaluate.h"
+#include "src/commands/export_encoder.h"
+#include "src/commands/pack.h"
 #include "src/config/command_line.h"
 #include "src/device/context.h"
 #include "src/report/preview.h"
@@ -55,6 +56,11 @@ ExitCode run_command(const CommandLine& line, RunHandles& handles) {
       break;
     case Command::kEmbed:
       embed(line.embed, handles);
+      break;
+    case Command::kExport:
+      agree_on(*handles.bootstrap, [&] {
+        if (first) print_out(export_encoder(line.exported));
+      });
       break;
     case Command::kPack:
       agree_on(*handles.bootstrap, [&] { pack(line.pack, handles.session->size()); });

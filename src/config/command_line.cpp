@@ -8,6 +8,7 @@
 #include "kernels/common/error.h"
 #include "src/config/config_options.h"
 #include "src/config/encoder_options.h"
+#include "src/config/export_options.h"
 #include "src/config/faults.h"
 #include "src/config/key_table.h"
 #include "src/config/loss_options.h"
@@ -68,6 +69,7 @@ void describe(Parser& parser, CommandLine& into, bool& version) {
       {Command::kEvaluate, describe_evaluate(app, into.evaluate),
        [&into] { check_evaluate_options(into.evaluate, kHint); }},
       {Command::kEmbed, describe_embed(app, into.embed), [&into] { check_embed_options(into.embed, kHint); }},
+      {Command::kExport, describe_export(app, into.exported), [&into] { check_export_options(into.exported, kHint); }},
       {Command::kPack, describe_pack(app, into.pack), [&into] { check_pack_options(into.pack, kHint); }},
       {Command::kPreview, describe_preview(app, into.preview, into.source),
        [&into] { check_preview_options(into.source, kHint); }},

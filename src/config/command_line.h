@@ -9,7 +9,7 @@
 
 namespace simclr {
 
-enum class Command { kTrain, kInfo, kLoss, kPreview, kReport, kEvaluate, kEmbed, kPack, kHelp, kVersion };
+enum class Command { kTrain, kInfo, kLoss, kPreview, kReport, kEvaluate, kEmbed, kExport, kPack, kHelp, kVersion };
 
 enum class LossPrecision { kAsFiles, kFp32, kFp64 };
 
@@ -56,6 +56,13 @@ struct EmbedCommand {
   bool projector = false;   // the projector's outputs instead of the encoder's
 };
 
+// What `export` is asked to do.
+struct ExportCommand {
+  std::string checkpoint;  // a file, or a run folder: the newest in it
+  std::string output;      // .safetensors
+  bool include_projector = false;
+};
+
 // What `preview` is asked to do.
 struct PreviewCommand {
   std::string output = "views.png";
@@ -84,6 +91,7 @@ struct CommandLine {
   std::string report_folder;    // kReport
   EvaluateCommand evaluate;     // kEvaluate
   EmbedCommand embed;           // kEmbed
+  ExportCommand exported;       // kExport
   PackCommand pack;             // kPack
   std::string help;             // kHelp: the text to print
 };

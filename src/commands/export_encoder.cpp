@@ -1,0 +1,106 @@
+#include "src/commands/export_encoder.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <filesystem>
+#include <vector>
+
+#include "kernels/common/error.h"
+#include "src/augment/normalization.h"
+#include "src/checkpoint/checkpoint_store.h"
+#include "src/checkpoint/training_state.h"
+#include "src/config/enum_names.h"
+#include "src/config/loader.h"
+
+namespace simclr {
+namespace {
+
+constexpr std::string_view kProjector = "projector.", kMean = ".running_mean";
+
+// A folder stands for the newest checkpoint in it or in its checkpoints/.
+std::filesystem::path find_file(const std::string& given) {
+  const std::filesystem::path path = given;
+  std::error_code not_there;
+  if (!std::filesystem::is_directory(path, not_there)) return path;
+  for (const auto& folder : {path / "checkpoints", path})
+    if (const ResumePoint point = CheckpointStore(folder, 1).find_latest(); point.path) return *point.path;
+  fail(ExitCode::kOutput, "no checkpoint in {}; give the path of one, or of a run folder", given);
+}
+
+// Tensors with memory of their own.
+class OwnTensors {
+ public:
+  void read(const SafetensorsFile& file, const SafetensorsEntry& entry) {
+    auto& memory = memory_.emplace_back(static_cast<size_t>(entry.end - entry.begin));
+    file.read(entry, memory.data());
+    tensors_.push_back({entry.name, entry.type, entry.shape, memory.data()});
+  }
+  void add_count(const std::string& name, int64_t count) {
+    auto& value = counts_.emplace_back(count);
+    tensors_.push_back({name, TensorType::kInt64, {}, &value});
+  }
+  const std::vector<NamedTensor>& all() const { return tensors_; }
+
+ private:
+  std::deque<std::vector<char>> memory_;
+  std::deque<int64_t> counts_;
+  std::vector<NamedTensor> tensors_;
+};
+
+std::string list_of(const std::array<float, 3>& values) {
+  return fmt::format("[{}, {}, {}]", values[0], values[1], values[2]);
+}
+
+std::map<std::string, std::string> metadata_of(const std::filesystem::path& source, const CheckpointHeader& header,
+                                               const EncoderSettings& encoder, const std::string& weights_sha256) {
+  std::map<std::string, std::string> metadata = {
+      {"format", "pt"},  // what the safetensors library of Python asks for
+      {"encoder", fmt::format("resnet{}", encoder.depth)},
+      {"stem", std::string(enum_name(encoder.stem))},
+      {"depth", std::to_string(encoder.depth)},
+      {"width", std::to_string(encoder.width)},
+      {"source", source.filename().string()},
+      {"step", std::to_string(header.step)},
+      {"weights_sha256", weights_sha256},
+      {"config", header.config_yaml},
+  };
+  const auto normalization = header.environment.find(kNormalizationKey);
+  ViewParams view;
+  if (normalization != header.environment.end() && read_normalization(normalization->second, view)) {
+    metadata["mean"] = list_of(view.mean);
+    metadata["std"] = list_of({1 / view.inverse_std[0], 1 / view.inverse_std[1], 1 / view.inverse_std[2]});
+  }
+  return metadata;
+}
+
+}  // namespace
+
+std::string export_encoder(const ExportCommand& command) {
+  const std::filesystem::path path = find_file(command.checkpoint);
+  std::error_code not_there;
+  if (std::filesystem::equivalent(path, command.output, not_there))
+    fail(ExitCode::kUsage, "export: --output {} is the checkpoint itself; name another file", command.output);
+  const SafetensorsFile file(path);
+  const CheckpointHeader header = read_checkpoint_header(file);
+  file.verify_checksum();
+  const Settings settings = settings_from_string(header.config_yaml, path.string());
+  const EncoderSettings& encoder = settings.model.encoder;
+  const int64_t passes = settings.model.batch_norm.views == BatchNormViews::kSeparate ? 2 : 1;
+
+  OwnTensors tensors;
+  for (const SafetensorsEntry& entry : file.entries()) {
+    if (!is_weight(entry.name) || (!command.include_projector && entry.name.starts_with(kProjector))) continue;
+    tensors.read(file, entry);
+    if (entry.name.ends_with(kMean)) {
+      const std::string norm = entry.name.substr(0, entry.name.size() - kMean.size());
+      tensors.add_count(norm + ".num_batches_tracked", passes * header.step);
+    }
+  }
+  write_safetensors(command.output, metadata_of(path, header, encoder, weights_sha256(file)), tensors.all());
+  return fmt::format("{}: ResNet-{} width {} ({} stem){} after step {}, {} tensors\n", command.output, encoder.depth,
+                     encoder.width, enum_name(encoder.stem), command.include_projector ? " with its projector" : "",
+                     header.step, tensors.all().size());
+}
+
+}  // namespace simclr
