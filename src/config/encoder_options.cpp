@@ -49,8 +49,9 @@ void describe_encoder(CLI::App& app, EncoderSource& into) {
 
 void check_encoder_options(const EncoderSource& source, std::string_view command, std::string_view hint) {
   if (source.checkpoint.empty())
-    fail(ExitCode::kUsage, "a checkpoint is needed: simclr_train {} runs/NAME/checkpoints/step_….safetensors; {}",
-         command, hint);
+    fail(ExitCode::kUsage,
+         "a checkpoint is needed: simclr_train {} runs/NAME (or one of its checkpoints/*.safetensors); {}", command,
+         hint);
 }
 
 CLI::App* describe_evaluate(CLI::App& app, EvaluateCommand& into) {
