@@ -84,6 +84,7 @@ int run_program(int argc, char** argv) {
     start_log({.rank = session->rank(), .ranks = session->size(), .host = host_name()});
     handles.bootstrap = make_collectives(*session, Reduction::kFastest, &handles.heartbeat);  // for any number of ranks
     const CommandLine line = agree_on(*handles.bootstrap, [&] { return parse_command_line(argc, argv); });
+    if (line.quiet) make_console_quiet();
     return static_cast<int>(run_command(line, handles));
   } catch (...) {
     return static_cast<int>(leave_after_error(handles.way(), std::current_exception()));

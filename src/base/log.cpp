@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <memory>
@@ -36,23 +37,41 @@ spdlog::level::level_enum level_of(LogLevel level) {
   return spdlog::level::err;
 }
 
+// https://no-color.org: not where NO_COLOR is set to something; and only where a person looks.
+bool takes_colours(int fd) {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return ::isatty(fd) != 0 && (no_color == nullptr || *no_color == '\0') && terminal != nullptr &&
+         std::string_view(terminal) != "dumb";
+}
+
 class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   ConsoleSink(const LogOptions& options, bool terminal)
-      : console_(options.out_fd, options.error_fd, terminal), rank_(options.rank) {
+      : console_(options.out_fd, options.error_fd, terminal),
+        rank_(options.rank),
+        colours_(takes_colours(options.error_fd)) {
     if (options.ranks > 1) speaker_ = fmt::format("rank {} ({}): ", options.rank, options.host);
   }
   Console& console() { return console_; }
+  void make_quiet() { quiet_ = true; }
+  bool is_quiet() const { return quiet_; }
+  // Past the log's levels; rank 0 only.
+  void print(std::string_view text) {
+    if (rank_ == 0) console_.print(Stream::kOut, text);
+  }
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     const std::string_view text(message.payload.data(), message.payload.size());
     if (message.level >= spdlog::level::err) {
-      console_.print(Stream::kError, "error: " + (rank_ == 0 ? "" : speaker_) + std::string(text));
+      console_.print(Stream::kError, head("error:", "31") + (rank_ == 0 ? "" : speaker_) + std::string(text));
     } else if (rank_ != 0) {
       return;
     } else if (message.level == spdlog::level::warn) {
-      console_.print(Stream::kError, "warning: " + std::string(text));
+      console_.print(Stream::kError, head("warning:", "33") + std::string(text));
+    } else if (quiet_) {
+      return;
     } else if (message.level == spdlog::level::debug && console_.is_terminal()) {
       console_.rewrite(text);
     } else {
@@ -62,8 +81,15 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
   void flush_() override {}
 
  private:
+  // "error: ", bold and in a colour (ECMA-48, SGR) on a terminal.
+  std::string head(std::string_view word, std::string_view colour) const {
+    return colours_ ? fmt::format("\x1b[1;{}m{}\x1b[0m ", colour, word) : fmt::format("{} ", word);
+  }
+
   Console console_;
   const int rank_;
+  const bool colours_;
+  std::atomic<bool> quiet_{false};
   std::string speaker_;
 };
 
@@ -162,7 +188,18 @@ void log_message(LogLevel level, std::string_view text) {
   the_log().logger->log(level_of(level), "{}", one_line(text));
 }
 
+void log_final(std::string_view text) {
+  log_message(LogLevel::kInfo, text);
+  ConsoleSink& sink = *the_log().console_sink;
+  if (sink.is_quiet()) sink.print(one_line(text));
+}
+
+void make_console_quiet() {
+  the_log().console_sink->make_quiet();
+}
+
 void rewrite_console_line(std::string_view text) {
+  if (the_log().console_sink->is_quiet()) return;
   Console& console = the_log().console_sink->console();
   text.empty() ? console.clear() : console.rewrite(one_line(text));
 }

@@ -47,6 +47,11 @@ void log_error(fmt::format_string<Args...> text, Args&&... args) {
   log_message(LogLevel::kError, fmt::format(text, std::forward<Args>(args)...));
 }
 
+// What a person who asked for quiet still wants to know: how it ended, and what to do next.
+void log_final(std::string_view text);
+// From now on the console has warnings, errors and log_final alone; train.log has everything.
+void make_console_quiet();
+
 // Rewrites the last line of a terminal, without a trace in train.log; empty text removes it.
 void rewrite_console_line(std::string_view text);
 bool console_is_terminal();

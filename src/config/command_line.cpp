@@ -46,35 +46,54 @@ CLI::App* describe_info(CLI::App& app, std::string& file) {
   return info;
 }
 
+// Under which head of --help a subcommand stands.
+const char* group_of(Command command) {
+  switch (command) {
+    case Command::kPreview:
+    case Command::kPack:
+      return "Before training";
+    case Command::kLoss:
+      return "Beside training";
+    default:
+      return "After training";
+  }
+}
+
 void describe(Parser& parser, CommandLine& into, bool& version) {
   CLI::App& app = parser.app;
   app.set_help_flag("-h,--help", "Print this text and end");
   describe_config(app, into.source, "needed to train");
   app.add_option("--resume", into.resume,
                  "auto: from the newest valid checkpoint of the run folder, if there is one; none: from the start; "
-                 "PATH: from that checkpoint. Default: auto")
+                 "PATH: from that checkpoint. Default: " +
+                     into.resume)
       ->type_name("auto|none|PATH");
   app.add_option("--output", into.output, "The run folder. Default: run.output_dir/run.name")->type_name("DIR");
   app.add_flag("--dry-run", into.dry_run, "Do everything up to the first step: shapes, parameters, memory; then end");
   app.add_flag("--print-config", into.print_config, "Print the resolved configuration as YAML and end");
+  app.add_flag("-q,--quiet", into.quiet, "Print warnings, errors and how it ended; train.log has everything");
   app.add_flag("--version", version, "Print the versions of the program and its libraries and end");
+  for (const char* name : {"--config", "--set", "--resume", "--output"}) app.get_option(name)->group("Training");
+  for (const char* name : {"--dry-run", "--print-config"}) app.get_option(name)->group("Looking before training");
+  for (const char* name : {"--quiet", "--version", "--help"}) app.get_option(name)->group("General");
   app.footer(
       "Several ranks: mpirun -np N simclr_train --config FILE\n"
       "Exit codes: 0 done, 2 usage or configuration, 3 data, 4 device or communication, 5 diverged, 6 checkpoint or\n"
       "output, 75 stopped on request with a checkpoint written, 1 anything else");
 
   parser.subcommands = {
+      {Command::kPack, describe_pack(app, into.pack), [&into] { check_pack_options(into.pack, kHint); }},
+      {Command::kPreview, describe_preview(app, into.preview, into.source),
+       [&into] { check_preview_options(into.source, kHint); }},
       {Command::kInfo, describe_info(app, into.info_file), [] {}},
-      {Command::kLoss, describe_loss(app, into.loss), [&into] { check_loss_options(into.loss, kHint); }},
       {Command::kEvaluate, describe_evaluate(app, into.evaluate),
        [&into] { check_evaluate_options(into.evaluate, kHint); }},
       {Command::kEmbed, describe_embed(app, into.embed), [&into] { check_embed_options(into.embed, kHint); }},
       {Command::kExport, describe_export(app, into.exported), [&into] { check_export_options(into.exported, kHint); }},
-      {Command::kPack, describe_pack(app, into.pack), [&into] { check_pack_options(into.pack, kHint); }},
-      {Command::kPreview, describe_preview(app, into.preview, into.source),
-       [&into] { check_preview_options(into.source, kHint); }},
       {Command::kReport, describe_report(app, into.report_folder), [] {}},
+      {Command::kLoss, describe_loss(app, into.loss), [&into] { check_loss_options(into.loss, kHint); }},
   };
+  for (const Subcommand& subcommand : parser.subcommands) subcommand.app->group(group_of(subcommand.command));
 }
 
 // The option that an unknown argument was probably meant to be, as a hint.

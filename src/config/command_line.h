@@ -85,6 +85,7 @@ struct CommandLine {
   std::string output;           // kTrain: the run folder itself; "" = run.output_dir/run.name
   bool dry_run = false;         // kTrain: everything up to the first step
   bool print_config = false;    // kTrain: print the resolved configuration and end
+  bool quiet = false;           // kTrain: the console has warnings, errors and the end alone
   std::string info_file;        // kInfo: the checkpoint
   LossCommand loss;             // kLoss
   PreviewCommand preview;       // kPreview

@@ -118,6 +118,15 @@ ExitCode or_end_all_ranks(RunHandles& run, Work&& work) {
   }
 }
 
+// Where everything is, and what comes next.
+void log_end(const RunHandles& run, const Settings& settings, int64_t step) {
+  log_final(fmt::format("finished after step {} in {}: {}{}", step,
+                        format_duration(monotonic_seconds() - run.started_s),
+                        (run.run_folder / run.status.checkpoint).string(),
+                        settings.log.report ? " and " + (run.run_folder / Journal::kReportName).string() : ""));
+  log_final(fmt::format("next: simclr_train evaluate {}", run.run_folder.string()));
+}
+
 MetricsFile open_metrics(const std::filesystem::path& folder, int64_t step) {
   const auto path = folder / "metrics.jsonl";
   return step == 0 ? MetricsFile::begin(path) : MetricsFile::continue_after(path, step);
@@ -186,6 +195,7 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
       describe_start({.parts = parts, .topology = topology, .mpi_version = run.session->library_version()});
   if (first) {
     for (const auto& text : facts) log_info("{}", text);
+    if (!folder.empty()) log_info("run folder: {}", folder.string());
   }
   if (line.dry_run) {
     if (first) {
@@ -261,9 +271,13 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
     agree_on(site.host, [&] {
       if (journal) journal->write_report(outcome.stopped ? "stopped: " + outcome.reason : "finished", outcome.step);
     });
-    if (!outcome.stopped) return leave_in_order(run.way(), ExitCode::kDone);
+    if (!outcome.stopped) {
+      if (first) log_end(run, settings, outcome.step);
+      return leave_in_order(run.way(), ExitCode::kDone);
+    }
     if (first)
-      log_info("stopped after step {} ({}); start the same command again to go on", outcome.step, outcome.reason);
+      log_final(fmt::format("stopped after step {} ({}); start the same command again to go on", outcome.step,
+                            outcome.reason));
     return leave_in_order(run.way(), ExitCode::kStopped, outcome.reason);
   });
 }

@@ -65,6 +65,45 @@ TEST_F(LogTest, RankZeroSaysEverythingInItsPlace) {
   EXPECT_THAT(log_file(), HasSubstr(": step 3\n"));
 }
 
+TEST_F(LogTest, AQuietConsoleHasWarningsErrorsAndTheEnd) {
+  start(0, 1);
+  open_log_file(folder_.path());
+  make_console_quiet();
+  log_info("usual");
+  log_message(LogLevel::kProgress, "step 3");
+  log_warning("slow");
+  log_final("finished");
+  log_error("broken");
+  EXPECT_EQ(out_.text(), "finished\n");
+  EXPECT_EQ(error_.text(), "warning: slow\nerror: broken\n");
+  EXPECT_THAT(log_file(), HasSubstr(" info: usual\n"));
+  EXPECT_THAT(log_file(), HasSubstr(" info: finished\n"));
+  start(0, 1);
+  log_final("said once");
+  EXPECT_THAT(out_.text(), EndsWith("finished\nsaid once\n"));
+}
+
+TEST_F(LogTest, ColoursAreForTerminals) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  ASSERT_EQ(::grantpt(terminal) + ::unlockpt(terminal), 0);
+  const int inside = ::open(::ptsname(terminal), O_RDWR | O_NOCTTY);
+  const auto said = [&](const char* no_color) {
+    ::setenv("TERM", "xterm", 1);
+    ::setenv("NO_COLOR", no_color, 1);
+    start_log({.out_fd = out_.fd(), .error_fd = inside});
+    log_warning("slow");
+    char text[200] = {};
+    EXPECT_GT(::read(terminal, text, sizeof text - 1), 0);
+    return std::string(text);
+  };
+  EXPECT_EQ(said(""), "\x1b[1;33mwarning:\x1b[0m slow\r\n");
+  EXPECT_EQ(said("1"), "warning: slow\r\n");
+  ::unsetenv("NO_COLOR");
+  ::close(inside);
+  ::close(terminal);
+}
+
 TEST_F(LogTest, OtherRanksSayErrorsWithTheirName) {
   start(1, 2);
   open_log_file(folder_.path());

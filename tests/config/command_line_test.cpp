@@ -57,8 +57,8 @@ TEST(CommandLineParser, InfoHelpAndVersionNeedNoConfiguration) {
 TEST(CommandLineParser, HelpNamesEveryOptionAndNoOther) {
   const CommandLine line = parse({"--help", "--config", "a.yaml"});
   EXPECT_EQ(line.command, Command::kHelp);
-  const std::set<std::string> expected = {"--config",  "--set",          "--resume",  "--output",
-                                          "--dry-run", "--print-config", "--version", "--help"};
+  const std::set<std::string> expected = {"--config",       "--set",     "--resume", "--output", "--dry-run",
+                                          "--print-config", "--version", "--help",   "--quiet"};
   std::set<std::string> named;
   std::istringstream lines(line.help);
   for (std::string text; std::getline(lines, text);) {
@@ -71,12 +71,14 @@ TEST(CommandLineParser, HelpNamesEveryOptionAndNoOther) {
   EXPECT_THAT(line.help, HasSubstr("auto|none|PATH"));
   EXPECT_THAT(line.help, HasSubstr("Exit codes: 0 done, 2 usage"));
   EXPECT_THAT(line.help, HasSubstr("\n  info "));
+  EXPECT_LT(line.help.find("Before training:"), line.help.find("\n  preview "));
+  EXPECT_LT(line.help.find("\n  preview "), line.help.find("After training:"));
 }
 
 // Every option of the help is understood by the parser.
 TEST(CommandLineParser, EveryOptionOfTheHelpIsUnderstood) {
   EXPECT_NO_THROW(parse({"--config", "a", "--set", "a=b", "--resume", "none", "--output", "d", "--dry-run",
-                         "--print-config", "--version"}));
+                         "--print-config", "--version", "-q", "--quiet"}));
 }
 
 TEST(CommandLineParser, MistakesAreOneLineWithAHint) {
