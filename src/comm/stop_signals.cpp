@@ -29,8 +29,13 @@ void remember(int number) {
 
 }  // namespace
 
+void handle_notices() {
+  for (const int number : {SIGUSR1, SIGTERM}) set_handler(number, remember);
+}
+
 void handle_stop_signals() {
-  for (const int number : {SIGUSR1, SIGTERM, SIGINT}) set_handler(number, remember);
+  handle_notices();
+  set_handler(SIGINT, remember);
   for (const int number : {SIGPIPE, SIGXFSZ}) set_handler(number, SIG_IGN);
 }
 

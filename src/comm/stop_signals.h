@@ -5,7 +5,11 @@
 
 namespace simclr {
 
-// After MPI_Init, which may set handlers of its own.
+// After MPI_Init, which may set handlers of its own, and before anything that takes long: SIGUSR1 and SIGTERM, by which
+// schedulers tell that the machine is taken away. A run that is just starting saves after its first steps.
+void handle_notices();
+
+// From the first step on: these, SIGINT (which ends a start at once), SIGPIPE and SIGXFSZ.
 void handle_stop_signals();
 
 // The number of the first signal that came; 0: none.

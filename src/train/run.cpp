@@ -157,6 +157,7 @@ WayOut RunHandles::way() {
 }
 
 ExitCode train(const CommandLine& line, RunHandles& run) {
+  if (!line.dry_run && !line.print_config) handle_notices();
   run.start_deadline = std::make_unique<StartDeadline>(
       run.heartbeat,
       StartDeadline::Options{.limit_s = TrainSettings{}.timeout_s, .rank = run.session->rank(), .host = host_name()});

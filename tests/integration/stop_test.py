@@ -26,3 +26,13 @@ with Folder() as folder:
         rest = run(4, settings, place)
         check(rest.code == 0 and rest.losses == straight.losses and rest.weights_hash() == straight.weights_hash(),
               f"{name}: resumed to the same bits", rest)
+
+    # A machine that is taken away while the run reads its data: nothing is trained yet, and it is no failure.
+    place = folder / "early"
+    process = start(2, dict(settings, **{"data.synthetic.train_images": 20000}), place)
+    check(wait_for(lambda: (place / "train.log").exists()), "the start is under way")
+    check(not (place / "status.json").exists(), "and not done")
+    os.kill(pids_of(place)[0], signal.SIGUSR1)
+    stopped = finish(process, place)
+    check(stopped.code == 75 and stopped.status["state"] == "stopped" and stopped.status["step"] <= 3,
+          "SIGUSR1 while it starts: a checkpoint after the first steps, exit code 75", stopped)
