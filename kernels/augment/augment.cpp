@@ -139,8 +139,7 @@ void render_view(const PictureView& picture, const ViewDraw& draw, const ViewPar
 
 void render_whole(const PictureView& picture, const ViewParams& params, std::span<std::byte> scratch, float* out) {
   check_call(picture, params, scratch);
-  const CropBox whole{.top = 0, .left = 0, .height = picture.height, .width = picture.width};
-  resized_crop(picture, whole, false, params.size, scratch.data(), out);
+  resized_crop(picture, centre_square(picture.height, picture.width), false, params.size, scratch.data(), out);
   normalize(out, params.size * params.size, params.mean, params.inverse_std);
 }
 

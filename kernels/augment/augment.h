@@ -94,7 +94,14 @@ int64_t view_scratch_bytes(const ViewParams& params, int64_t height, int64_t wid
 void render_view(const PictureView& picture, const ViewDraw& draw, const ViewParams& params,
                  std::span<std::byte> scratch, float* out);
 
-// out [3, size, size] = the whole picture resized (antialiased bilinear, aspect not kept) and normalised.
+// The largest square in the middle of a picture; of a square one all of it.
+constexpr CropBox centre_square(int64_t height, int64_t width) {
+  const int64_t side = height < width ? height : width;
+  return {.top = (height - side) / 2, .left = (width - side) / 2, .height = side, .width = side};
+}
+
+// out [3, size, size] = the picture without chance, for evaluation: its centre square resized (antialiased bilinear)
+// and normalised; torchvision's Resize(size), CenterCrop(size). A square picture is shown whole.
 void render_whole(const PictureView& picture, const ViewParams& params, std::span<std::byte> scratch, float* out);
 
 }  // namespace simclr

@@ -37,7 +37,7 @@ void check_params(const ViewParams& params) {
 
 ViewJob whole_picture_job(int64_t offset, int64_t height, int64_t width) {
   ViewJob job{.offset = offset, .height = height, .width = width};
-  job.draw.crop = {.top = 0, .left = 0, .height = height, .width = width};
+  job.draw.crop = centre_square(height, width);
   return job;
 }
 

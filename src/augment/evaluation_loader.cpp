@@ -4,6 +4,7 @@
 
 #include "kernels/common/error.h"
 #include "kernels/common/parallel.h"
+#include "src/augment/reduced_crops.h"
 
 namespace simclr {
 
@@ -19,7 +20,10 @@ int64_t EvaluationLoader::fill(int64_t first, Images images) {
   const int64_t real = std::clamp<int64_t>(dataset_.count() - first, 0, places);
   parallel_for(exec_, real, [&](int64_t k, int thread) {
     Worker& worker = workers_[static_cast<size_t>(thread)];
-    const PictureView picture = dataset_.picture(first + k, worker.picture);
+    const PictureView picture = dataset_.picture_for(
+        first + k,
+        [&](int64_t height, int64_t width) { return largest_reduction({centre_square(height, width)}, params_.size); },
+        worker.picture);
     const auto needed = static_cast<size_t>(view_scratch_bytes(params_, picture.height, picture.width));
     if (worker.scratch.size() < needed) worker.scratch.resize(needed);
     render_whole(picture, params_, worker.scratch, images.sample(k));

@@ -6,6 +6,7 @@
 #include "kernels/common/error.h"
 #include "kernels/common/parallel.h"
 #include "src/augment/device_view_loader.h"
+#include "src/augment/uploaded_images.h"
 
 namespace simclr {
 namespace {
@@ -43,7 +44,7 @@ class HostPairSource final : public EvaluationSource {
         exec_{.threads = context.threads()},
         workers_(static_cast<size_t>(context.threads())),
         images_{nullptr, shards, samples, 3, params.size, params.size},
-        memory_(context.allocate_elements<float>(images_.elements())) {
+        memory_(static_cast<size_t>(images_.elements()) * sizeof(float)) {
     images_.data = memory_.as<float>().data();
   }
   int64_t call_images() const override { return images_.shards * images_.samples; }
@@ -118,8 +119,11 @@ std::unique_ptr<EvaluationSource> make_pair_source(Context& context, const Datas
                                                    int64_t samples, const Beat& beat) {
   SIMCLR_CHECK(shards * samples % 2 == 0, "pairs in calls of {} views", shards * samples);
   Pairs pairs(params, seed, std::move(pictures));
-  if (context.device().is_cpu())
-    return std::make_unique<HostPairSource>(context, dataset, params, std::move(pairs), shards, samples);
+  if (context.device().is_cpu() || dataset.decodes()) {
+    auto host = std::make_unique<HostPairSource>(context, dataset, params, std::move(pairs), shards, samples);
+    if (context.device().is_cpu()) return host;
+    return std::make_unique<UploadedEvaluationSource>(context, std::move(host), shards, samples, params.size);
+  }
   return std::make_unique<DevicePairSource>(context, dataset, params, std::move(pairs), shards, samples, beat);
 }
 

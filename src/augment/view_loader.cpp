@@ -2,11 +2,13 @@
 #include "src/augment/view_loader.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <system_error>
 #include <utility>
 
 #include "kernels/common/error.h"
+#include "src/augment/reduced_crops.h"
 
 namespace simclr {
 namespace {
@@ -23,8 +25,9 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-int resolve_workers(int setting) {
-  return setting < 0 ? 1 : setting;
+int resolve_workers(int setting, bool decodes, int threads) {
+  if (setting >= 0) return setting;
+  return decodes ? threads : 1;
 }
 
 ViewLoader::ViewLoader(const Dataset& dataset, const SamplePlan& plan, const ViewParams& params,
@@ -98,13 +101,24 @@ void ViewLoader::begin_batch(Slot& slot, int64_t step) {
 void ViewLoader::make_views(Slot& slot, int64_t item, Worker& worker) const {
   const int64_t n = plan_.images_per_shard(), shard = item / n, place = item % n;
   const int64_t sample = slot.batch.samples[static_cast<size_t>(item)];
-  const PictureView picture = dataset_.picture(sample, worker.picture);
+  std::array<ViewDraw, 2> draws;
+  int64_t height = 0, width = 0;  // of the whole picture
+  const auto draw_both = [&](int64_t whole_height, int64_t whole_width) {
+    height = whole_height;
+    width = whole_width;
+    for (uint32_t view = 0; view < 2; ++view) {
+      const ViewId id{
+          .view = view, .sample = static_cast<uint32_t>(sample), .epoch = static_cast<uint32_t>(slot.batch.epoch)};
+      draws[view] = draw_view(params_, key_, id, height, width);
+    }
+    return largest_reduction({draws[0].crop, draws[1].crop}, params_.size);
+  };
+  const PictureView picture = dataset_.picture_for(sample, draw_both, worker.picture);
   const auto needed = static_cast<size_t>(view_scratch_bytes(params_, picture.height, picture.width));
   if (worker.scratch.size() < needed) worker.scratch.resize(needed);
   for (uint32_t view = 0; view < 2; ++view) {
-    const ViewId id{
-        .view = view, .sample = static_cast<uint32_t>(sample), .epoch = static_cast<uint32_t>(slot.batch.epoch)};
-    const ViewDraw draw = draw_view(params_, key_, id, picture.height, picture.width);
+    ViewDraw draw = draws[view];
+    draw.crop = crop_of_reduced(draw.crop, height, width, picture);
     render_view(picture, draw, params_, worker.scratch, slot.batch.images.sample((2 * shard + view) * n + place));
   }
 }

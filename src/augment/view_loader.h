@@ -25,8 +25,9 @@ struct ViewLoaderSettings {
   int workers = 0;                           // threads; 0 = batches are made inside next()
 };
 
-// data.workers with auto (-1) resolved: one thread, which feeds 100 times what a core can train on 32x32 pictures.
-int resolve_workers(int setting);
+// data.workers with auto (-1) resolved. Pictures in memory: one thread, which feeds 100 times what a core can train on
+// 32x32 pictures. Pictures that are decoded: `threads`, the cores of this rank; they wait while nothing is to be done.
+int resolve_workers(int setting, bool decodes, int threads);
 
 class ViewLoader final : public BatchSource {
  public:

@@ -31,13 +31,17 @@ template <>
 inline constexpr auto kEnumNames<DataType> = std::to_array<EnumName<DataType>>({{DataType::kFloat32, "fp32"},
                                                                                 {DataType::kBfloat16, "bf16"}});
 template <>
-inline constexpr auto kEnumNames<DataFormat> = std::to_array<EnumName<DataFormat>>({{DataFormat::kSynthetic,
-                                                                                     "synthetic"},
-                                                                                    {DataFormat::kCifar10, "cifar10"},
-                                                                                    {DataFormat::kCifar100, "cifar100"},
-                                                                                    {DataFormat::kMnist, "mnist"},
-                                                                                    {DataFormat::kStl10, "stl10"},
+inline constexpr auto kEnumNames<DataFormat> =
+    std::to_array<EnumName<DataFormat>>({{DataFormat::kSynthetic, "synthetic"},
+                                         {DataFormat::kCifar10, "cifar10"},
+                                         {DataFormat::kCifar100, "cifar100"},
+                                         {DataFormat::kMnist, "mnist"},
+                                         {DataFormat::kStl10, "stl10"},
+                                         {DataFormat::kImageFolder, "image_folder"},
                                          {DataFormat::kPacked, "packed"}});
+template <>
+inline constexpr auto kEnumNames<OnDataError> = std::to_array<EnumName<OnDataError>>({{OnDataError::kFail, "fail"},
+                                                                                      {OnDataError::kSkip, "skip"}});
 template <>
 inline constexpr auto kEnumNames<Stem> = std::to_array<EnumName<Stem>>({{Stem::kCifar, "cifar"},
                                                                         {Stem::kImagenet, "imagenet"}});

@@ -40,6 +40,8 @@ std::vector<Key> make_keys() {
       make_key(SIMCLR_KEY(data.image_size), {.range = {.low = 8, .high = 512}, .unit = "pixels"}),
       make_key(SIMCLR_KEY(data.workers),
                {.range = {.low = 0, .high = 256}, .unit = "threads per rank", .effect = kExecution, .auto_value = -1}),
+      make_key(SIMCLR_KEY(data.on_error), {.effect = kExecution}),
+      make_key(SIMCLR_KEY(data.max_pixels), {.range = {.low = 1, .high = 1e9}, .unit = "pixels"}),
       make_key(SIMCLR_KEY(data.synthetic.train_images), {.range = {.low = 1, .high = 1e6}, .unit = "images"}),
       make_key(SIMCLR_KEY(data.synthetic.test_images), {.range = {.low = 1, .high = 1e6}, .unit = "images"}),
 

@@ -13,7 +13,8 @@
 namespace simclr {
 
 enum class DeviceChoice { kAuto, kCpu, kCuda };
-enum class DataFormat { kSynthetic, kCifar10, kCifar100, kMnist, kStl10, kPacked };
+enum class DataFormat { kSynthetic, kCifar10, kCifar100, kMnist, kStl10, kImageFolder, kPacked };
+enum class OnDataError { kFail, kSkip };
 enum class Stem { kCifar, kImagenet };
 enum class BatchNormViews { kJoint, kSeparate };
 enum class LossType { kInfoNce, kBarlowTwins };
@@ -46,6 +47,8 @@ struct DataSettings {
   std::string path;         // folder of the data set; unused by synthetic
   int64_t image_size = 32;  // side of a view, pixels
   int workers = -1;         // prefetch threads per rank; -1 = auto; 0 = in the training thread
+  OnDataError on_error = OnDataError::kFail;
+  int64_t max_pixels = 100'000'000;  // of one picture; its header is asked before memory is taken
   SyntheticSettings synthetic;
 
   bool operator==(const DataSettings&) const = default;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "kernels/augment/picture.h"
 #include "src/base/beat.h"
 #include "src/config/settings.h"
+#include "src/data/bad_files.h"
 
 namespace simclr {
 
@@ -28,6 +30,9 @@ struct PictureSet {
   std::vector<std::string> class_names;
 };
 
+// Told the height and width of a whole picture; answers 1, 2, 4 or 8: at which part of its size it may be decoded.
+using ChooseReduction = std::function<int(int64_t height, int64_t width)>;
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -40,6 +45,20 @@ class Dataset {
   // not used again. Threads may call it at the same time, each with its own storage. Throws Error(kData) naming the
   // file.
   virtual PictureView picture(int64_t i, std::vector<uint8_t>& storage) const = 0;
+
+  // Picture i for a use that needs no more than choose() says. choose() is called once, before the pixels are made;
+  // sets without reduced pictures hand out the whole one all the same. Otherwise as picture().
+  virtual PictureView picture_for(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const {
+    const PictureView whole = picture(i, storage);
+    choose(whole.height, whole.width);
+    return whole;
+  }
+
+  // True: a picture costs milliseconds, every time; false: it lies in memory.
+  virtual bool decodes() const { return false; }
+
+  // Where the files that were passed over are noted; null for sets that pass over none.
+  virtual BadFiles* bad_files() const { return nullptr; }
 
   // sha256 (hexadecimal) of what the set contains, in order: equal on all ranks, kept in checkpoints.
   virtual std::string fingerprint(const Beat& beat) const = 0;
@@ -69,7 +88,8 @@ struct ChannelStatistics {
   std::array<double, 3> mean{}, std{};
 };
 
-// Over all pictures of the set. The sums are exact integers, so no order of summation exists. Error(kData) if empty.
+// Over all pictures of the set, or over 1024 evenly spaced ones where it has more and decodes them. The sums are exact
+// integers, so no order of summation exists. Error(kData) if empty.
 ChannelStatistics channel_statistics(const Dataset& dataset, const Beat& beat = no_beat);
 
 }  // namespace simclr

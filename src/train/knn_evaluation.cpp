@@ -13,6 +13,13 @@ std::vector<int32_t> labels_of(const Dataset& dataset) {
 
 }  // namespace
 
+std::string reason_without_knn(const Parts& parts) {
+  if (!parts.bank().has_labels()) return "the training pictures have no labels";
+  if (parts.test_set->count() == 0) return "there are no test pictures";
+  if (!parts.test_set->has_labels()) return "the test pictures have no labels";
+  return "";
+}
+
 KnnEvaluation::KnnEvaluation(Parts& parts, const Site& site, const Beat& beat)
     : site_(site),
       model_(parts.model),

@@ -21,6 +21,9 @@ namespace simclr {
 // Shown the features of an evaluation while they exist; their step is for the caller to set.
 using SeeFeatures = std::function<void(EvaluationFeatures)>;
 
+// Why there can be no k-NN accuracy of these sets; "" if there can.
+std::string reason_without_knn(const Parts& parts);
+
 class KnnEvaluation {
  public:
   // The references outlive this. Pictures go through the network in calls of the training step's shape: one shard of 2n

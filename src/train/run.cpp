@@ -232,15 +232,24 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
                                  .total_steps = parts.total_steps()});
   });
   std::optional<KnnEvaluation> knn;
-  if (settings.evaluate.knn.every_epochs > 0) knn.emplace(parts, site, beat);
-  const auto loader = make_batch_source(site.context, *parts.train_set, *parts.plan, parts.view,
-                                        {.seed = settings.run.seed,
-                                         .first_shard = parts.geometry.first_shard,
-                                         .shard_count = parts.geometry.local_shards,
-                                         .start_step = first_step,
-                                         .end_step = parts.total_steps(),
-                                         .workers = resolve_workers(settings.data.workers)},
-                                        beat);
+  if (settings.evaluate.knn.every_epochs > 0) {
+    const std::string reason = reason_without_knn(parts);
+    if (reason.empty()) {
+      knn.emplace(parts, site, beat);
+    } else if (first) {
+      log_info("k-NN evaluation is off: {}", reason);
+    }
+  }
+  SkippedFiles skipped({parts.train_set.get(), parts.test_set.get(), parts.bank_set.get()});
+  const auto loader = make_batch_source(
+      site.context, *parts.train_set, *parts.plan, parts.view,
+      {.seed = settings.run.seed,
+       .first_shard = parts.geometry.first_shard,
+       .shard_count = parts.geometry.local_shards,
+       .start_step = first_step,
+       .end_step = parts.total_steps(),
+       .workers = resolve_workers(settings.data.workers, parts.train_set->decodes(), site.context.threads())},
+      beat);
   Trainer trainer({.settings = settings,
                    .site = site,
                    .heartbeat = run.heartbeat,
@@ -254,6 +263,7 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
                    .knn = knn ? &*knn : nullptr,
                    .metrics = metrics ? &*metrics : nullptr,
                    .journal = journal ? &*journal : nullptr,
+                   .skipped = skipped.can_have_some() ? &skipped : nullptr,
                    .progress =
                        [&](int64_t step, const std::string& checkpoint) {
                          run.status.step = step;

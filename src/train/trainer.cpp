@@ -1,5 +1,6 @@
 #include "src/train/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -116,8 +117,12 @@ void Trainer::log_line(PendingLine& line) {
                                  .data_wait_s = line.data_wait_s,
                                  .extra = {{"grad_norm", std::sqrt(gradient_square)}}}),
                  write ? Journal::Point::kReportAndTensorBoard : Journal::Point::kReport);
-  const auto text =
-      fmt::format("epoch {}  loss {:.4f}  lr {:.3g}  {:.0f} images/s", line.epoch, loss, line.lr, line.images_per_s);
+  // The share of the time that steps waited for pictures: of those since the last line that was written.
+  waited_s_ += line.data_wait_s;
+  stepped_s_ += static_cast<double>(p_.geometry.global_images()) / std::max(line.images_per_s, 1e-9);
+  const auto text = fmt::format("epoch {}  loss {:.4f}  lr {:.3g}  {:.0f} images/s  data {:.0f} %", line.epoch, loss,
+                                line.lr, line.images_per_s, std::min(100 * waited_s_ / stepped_s_, 100.0));
+  if (write) waited_s_ = stepped_s_ = 0;
   write ? progress_.write(line.step, text) : progress_.rewrite(line.step, text);
 }
 
@@ -215,6 +220,7 @@ std::optional<TrainOutcome> Trainer::after_step() {
   if (outcome && (steps_done_ == p_.total_steps || went_non_finite())) outcome.reset();
 
   if (due(p_.settings.evaluate.knn.every_epochs)) evaluate();
+  if (p_.skipped && due(1)) p_.skipped->tell(p_.site.host);
   const int64_t every_steps = p_.settings.checkpoint.every_steps;
   if (outcome || due(p_.settings.checkpoint.every_epochs) || (every_steps > 0 && steps_done_ % every_steps == 0) ||
       (decision && decision->save_due))

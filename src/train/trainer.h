@@ -23,6 +23,7 @@
 #include "src/optim/schedule.h"
 #include "src/train/journal.h"
 #include "src/train/knn_evaluation.h"
+#include "src/train/skipped_files.h"
 #include "src/train/state_io.h"
 
 namespace simclr {
@@ -41,6 +42,7 @@ struct TrainerParts {
   KnnEvaluation* knn = nullptr;                                               // none: not wanted
   MetricsFile* metrics = nullptr;                                             // rank 0 only
   Journal* journal = nullptr;                                                 // rank 0 only
+  SkippedFiles* skipped = nullptr;                                            // none: no file can be passed over
   std::function<void(int64_t step, const std::string& checkpoint)> progress;  // after every step: the newest checkpoint
   ShardGeometry geometry;
   int64_t first_step = 0, total_steps = 0;
@@ -101,6 +103,7 @@ class Trainer {
   Buffer non_finite_;  // one int on the device; sticks once set: the updates then do nothing
   int64_t log_lag_;    // steps that the log stays behind: as many as the control word on a GPU, none on the CPU
   std::array<PendingLine, ControlChannel::kDelay + 1> lines_;  // by step mod 3
+  double waited_s_ = 0, stepped_s_ = 0;                        // for pictures; in all: since the last line of the log
   int64_t lines_logged_;                                       // steps
   int64_t steps_done_ = 0;
   double last_save_s_;          // by the clock of this rank; rank 0's counts

@@ -60,7 +60,7 @@ TEST(RenderViews, RefusesJobsThatAreDefects) {
   EXPECT_THROW(broken([](ViewJob& j) { j.offset = 1; }), Error);
   EXPECT_THROW(broken([](ViewJob& j) { j.offset = -1; }), Error);
   EXPECT_THROW(broken([](ViewJob& j) { j.height = 0; }), Error);
-  EXPECT_THROW(broken([](ViewJob& j) { j.draw.crop.left = 1; }), Error);
+  EXPECT_THROW(broken([](ViewJob& j) { j.draw.crop.left = 3; }), Error);
   EXPECT_THROW(broken([](ViewJob& j) { j.draw.crop.top = -1; }), Error);
   EXPECT_THROW(broken([](ViewJob& j) { j.draw.crop.width = 0; }), Error);
   EXPECT_THROW(broken([](ViewJob& j) { j.draw.blur = true; }), Error);

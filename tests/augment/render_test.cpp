@@ -136,6 +136,20 @@ TEST(RenderWhole, ResizesAndNormalises) {
   }
 }
 
+TEST(RenderWhole, ShowsTheCentreSquare) {
+  EXPECT_EQ(centre_square(7, 50), (CropBox{.top = 0, .left = 21, .height = 7, .width = 7}));
+  EXPECT_EQ(centre_square(10, 5), (CropBox{.top = 2, .left = 0, .height = 5, .width = 5}));
+  EXPECT_EQ(centre_square(4, 4), (CropBox{.top = 0, .left = 0, .height = 4, .width = 4}));
+  const TestPicture picture = noise_picture(8, 14, 2);
+  const ViewParams params{.size = 4};
+  std::vector<std::byte> scratch(static_cast<size_t>(view_scratch_bytes(params, 8, 14)));
+  std::vector<float> whole_out(48), crop_out(48);
+  render_whole(picture.view(), params, scratch, whole_out.data());
+  render_view(picture.view(), {.crop = {.top = 0, .left = 3, .height = 8, .width = 8}}, params, scratch,
+              crop_out.data());
+  EXPECT_EQ(whole_out, crop_out);
+}
+
 TEST(RenderView, RefusesTooLittleScratch) {
   const TestPicture picture = noise_picture(8, 8, 1);
   const ViewParams params{.size = 8};

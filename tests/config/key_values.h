@@ -24,6 +24,8 @@ inline const std::map<std::string, KeyValues>& key_values() {
       {"data.path", {"/data", "[/data]"}},
       {"data.image_size", {"48", "48px"}},
       {"data.workers", {"0", "true"}},
+      {"data.on_error", {"skip", "ignore"}},
+      {"data.max_pixels", {"5000", "1e9 px"}},
       {"data.synthetic.train_images", {"5000", "many"}},
       {"data.synthetic.test_images", {"1000", "1e3"}},
       {"views.crop_scale", {"[0.08, 0.9]", "0.08"}},

@@ -94,6 +94,8 @@ class RandomSettings {
                .timeout_s = real(1e-3, 1e6)};
     s.data.image_size = whole(32, 512);
     s.data.workers = whole(-1, 256);
+    s.data.on_error = pick(OnDataError::kFail, OnDataError::kSkip);
+    s.data.max_pixels = whole(1, 1000000000);
     s.data.synthetic = {.train_images = whole(100000, 1000000), .test_images = whole(1, 1000000)};
     if (whole(0, 1) == 1) s.data.format = DataFormat::kCifar10;
     if (s.data.format == DataFormat::kCifar10) s.data.path = "C:\\dir # \"" + text();
@@ -192,6 +194,7 @@ const std::set<std::string> kExecutionKeys = {
     "run.threads",
     "data.path",  // the pictures count, not where they lie
     "data.workers",
+    "data.on_error",
     "train.stop_at_step",
     "train.check_every",
     "train.timeout_s",

@@ -27,6 +27,7 @@ TEST(Validator, BordersOfEveryRange) {
       {"data.synthetic.test_images", {"1", "1000000"}, {"0", "1000001"}},
       {"views.crop_scale", {"[1e-3, 1]", "[1, 1]"}, {"[0, 1]", "[0.5, 1.01]", "[0.6, 0.5]"}},
       {"views.crop_ratio", {"[0.05, 20]", "[1, 1]"}, {"[0, 1]", "[1, 21]", "[2, 1]"}},
+      {"data.max_pixels", {"1", "1000000000"}, {"0", "1000000001"}},
       {"views.flip", {"0", "1"}, {"-0.1", "1.1"}},
       {"views.jitter.probability", {"0", "1"}, {"-0.1", "1.1"}},
       {"views.jitter.brightness", {"0", "10"}, {"-0.1", "10.1"}},
@@ -211,7 +212,7 @@ TEST(Validator, NothingIsConcludedFromAKeyThatIsAlreadyWrong) {
             "c.yaml:3: train.shards: found 0; expected integer 1..1024, a power of two");
   EXPECT_EQ(load_refusal("data:\n  format: cifar\n  path: /data\n"),
             "c.yaml:2: data.format: found cifar; expected synthetic | cifar10 | cifar100 | mnist | "
-            "stl10 | packed");
+            "stl10 | image_folder | packed");
 }
 
 TEST(Validator, SettingsMadeByAProgramAreCheckedToo) {

@@ -1,0 +1,262 @@
+#include "src/data/image_folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "kernels/common/error.h"
+#include "src/base/log.h"
+#include "src/base/sha256.h"
+#include "src/config/faults.h"
+#include "src/data/bad_files.h"
+#include "src/data/folder_scan.h"
+#include "src/data/picture_file.h"
+
+namespace simclr {
+namespace {
+
+constexpr size_t kMostWarnings = 20;
+constexpr int64_t kMostPictures = int64_t{1} << 31;
+
+// Descriptor of an open file.
+class OpenFile {
+ public:
+  explicit OpenFile(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
+  ~OpenFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+[[noreturn]] void cannot_read(const std::string& path, const char* reason) {
+  fail(ExitCode::kData, "cannot read {}: {}; bring the file back or start the run anew without it", shown_path(path),
+       reason);
+}
+
+std::vector<uint8_t> read_picture_bytes(const std::string& path, int64_t max_pixels) {
+  const OpenFile file(path);
+  if (file.fd() < 0 && errno == EACCES) throw BadPicture("access is denied");
+  if (file.fd() < 0) cannot_read(path, std::strerror(errno));
+  struct stat status {};
+  if (::fstat(file.fd(), &status) != 0) cannot_read(path, std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) cannot_read(path, "it is no file any more");
+  // Eight bytes a pixel is the most that a PNG has before compression; the rest is for profiles and the like.
+  if (status.st_size / 8 > max_pixels + (int64_t{8} << 20))
+    throw BadPicture(
+        fmt::format("{} bytes are more than a picture of data.max_pixels: {} has", status.st_size, max_pixels));
+  std::vector<uint8_t> bytes(static_cast<size_t>(status.st_size));
+  size_t at = 0;
+  while (at < bytes.size()) {
+    const ssize_t got = ::read(file.fd(), bytes.data() + at, bytes.size() - at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) cannot_read(path, std::strerror(errno));
+    if (got == 0) cannot_read(path, "it became shorter while it was read");
+    at += static_cast<size_t>(got);
+  }
+  return bytes;
+}
+
+// Names without a string each: a set may have millions.
+class NameTable {
+ public:
+  void add(std::string_view name) {
+    text_.append(name);
+    ends_.push_back(text_.size());
+  }
+  std::string_view operator[](size_t i) const {
+    const size_t begin = i == 0 ? 0 : ends_[i - 1];
+    return std::string_view(text_).substr(begin, ends_[i] - begin);
+  }
+
+ private:
+  std::string text_;
+  std::vector<size_t> ends_;
+};
+
+class ImageFolder final : public Dataset {
+ public:
+  ImageFolder(std::string root, std::vector<std::string> classes, const DataSettings& settings)
+      : root_(std::move(root)), classes_(std::move(classes)), settings_(settings) {}
+
+  int64_t count() const override { return count_; }
+  bool has_labels() const override { return !classes_.empty(); }
+  int32_t label(int64_t i) const override {
+    const auto after = std::upper_bound(first_of_.begin(), first_of_.end(), i);
+    return static_cast<int32_t>(after - first_of_.begin()) - 1;
+  }
+  const std::vector<std::string>& class_names() const override { return classes_; }
+  bool decodes() const override { return true; }
+
+  PictureView picture(int64_t i, std::vector<uint8_t>& storage) const override {
+    return picture_for(
+        i, [](int64_t, int64_t) { return 1; }, storage);
+  }
+  PictureView picture_for(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const override;
+  std::string fingerprint(const Beat& beat) const override;
+  BadFiles* bad_files() const override { return &bad_files_; }
+
+  // The pictures of the next class, or of a set without labels. Returns how many there are.
+  int64_t add_class(const std::string& folder, std::vector<std::string>& oddities, const Beat& beat);
+  int64_t add_no_class() {  // a class without a folder
+    first_of_.push_back(count_);
+    return 0;
+  }
+  void end() {
+    is_bad_ = std::vector<std::atomic<bool>>(static_cast<size_t>(count_));
+    first_of_.push_back(count_);
+  }
+
+ private:
+  std::string path_of(int64_t i) const;
+  PictureView decode(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const;
+
+  std::string root_;
+  std::vector<std::string> classes_;  // empty: no labels
+  DataSettings settings_;
+  int64_t count_ = 0;
+  std::vector<int64_t> first_of_;  // [classes + 1], the first picture of each class; one class without labels
+  NameTable names_;                // below root
+  std::vector<int64_t> bytes_;
+  mutable std::vector<std::atomic<bool>> is_bad_;  // found so far
+  mutable BadFiles bad_files_;
+};
+
+int64_t ImageFolder::add_class(const std::string& folder, std::vector<std::string>& oddities, const Beat& beat) {
+  std::vector<std::string> around = {settings_.path};
+  if (!folder.empty()) around.push_back(root_);
+  const FolderScan scan = scan_folder(folder.empty() ? root_ : root_ + "/" + folder, around, beat);
+  oddities.insert(oddities.end(), scan.oddities.begin(), scan.oddities.end());
+  first_of_.push_back(count_);
+  for (const FoundFile& file : scan.files) {
+    names_.add(folder.empty() ? file.name : folder + "/" + file.name);
+    bytes_.push_back(file.bytes);
+  }
+  count_ += static_cast<int64_t>(scan.files.size());
+  if (count_ >= kMostPictures) fail(ExitCode::kData, "{} has 2^31 pictures or more", shown_path(root_));
+  return static_cast<int64_t>(scan.files.size());
+}
+
+std::string ImageFolder::path_of(int64_t i) const {
+  return fmt::format("{}/{}", root_, names_[static_cast<size_t>(i)]);
+}
+
+PictureView ImageFolder::decode(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const {
+  const std::vector<uint8_t> file = read_picture_bytes(path_of(i), settings_.max_pixels);
+  const PictureInfo info = read_picture_info(file, settings_.max_pixels);
+  return decode_picture(file, info, choose(info.height, info.width), storage);
+}
+
+PictureView ImageFolder::picture_for(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const {
+  const int64_t first = first_of_[static_cast<size_t>(label(i))], end = first_of_[static_cast<size_t>(label(i)) + 1];
+  for (int64_t tried = 0; tried < end - first; ++tried) {
+    const int64_t k = first + (i - first + tried) % (end - first);
+    std::atomic<bool>& is_bad = is_bad_[static_cast<size_t>(k)];
+    if (is_bad.load(std::memory_order_relaxed)) continue;
+    try {
+      return decode(k, choose, storage);
+    } catch (const BadPicture& e) {
+      if (settings_.on_error == OnDataError::kFail) {
+        fail(ExitCode::kData, "{}: {}; remove or replace the file, or go on without such files: data.on_error: skip",
+             shown_path(path_of(k)), e.what());
+      }
+      if (!is_bad.exchange(true)) bad_files_.add(fmt::format("{}: {}", shown_path(path_of(k)), e.what()));
+    }
+  }
+  fail(ExitCode::kData, "none of the {} files {} is a picture that can be read; {}: {}", end - first,
+       classes_.empty() ? "of " + shown_path(root_) : "of class " + shown(classes_[static_cast<size_t>(label(i))]),
+       "put pictures there or remove the folder", shown_path(path_of(i)));
+}
+
+std::string ImageFolder::fingerprint(const Beat& beat) const {
+  Sha256 hash;
+  hash.update("image_folder");
+  for (const std::string& name : classes_) hash.update(name.data(), name.size() + 1);
+  hash.update(first_of_.data(), first_of_.size() * sizeof(int64_t));
+  for (int64_t i = 0; i < count_; ++i) {
+    hash.update(names_[static_cast<size_t>(i)]);
+    hash.update("\0", 1);
+    if (i % 4096 == 0) beat();
+  }
+  hash.update(bytes_.data(), bytes_.size() * sizeof(int64_t));
+  return hash.hex();
+}
+
+// Where the splits lie below data.path; "" for one that is not there.
+struct SplitFolders {
+  std::string train, test;
+};
+
+SplitFolders find_splits(const std::string& path) {
+  if (!is_folder(path)) {
+    fail(ExitCode::kData, "data.path {} is no folder; name the one that holds train and val, or a folder per class",
+         shown_path(path));
+  }
+  const std::string train = path + "/train";
+  std::string test;
+  for (const char* name : {"/val", "/test"}) {
+    if (test.empty() && is_folder(path + name)) test = path + name;
+  }
+  // A folder "train" beside other classes, without sub folders, is a class of trains.
+  if (is_folder(train) && (!test.empty() || !list_folder(train).folders.empty())) return {train, test};
+  return {path, ""};
+}
+
+void warn_of(std::vector<std::string> oddities, const std::string& root) {
+  for (size_t i = 0; i < std::min(oddities.size(), kMostWarnings); ++i) log_warning("{}", oddities[i]);
+  if (oddities.size() > kMostWarnings)
+    log_warning("{}: {} more such entries", shown_path(root), oddities.size() - kMostWarnings);
+}
+
+std::unique_ptr<Dataset> open_split(const std::string& root, const std::string& test_root, Split split,
+                                    const DataSettings& settings, const Beat& beat) {
+  const FolderListing top = list_folder(root);
+  const std::string& mine = split == Split::kTrain ? root : test_root;
+  std::vector<std::string> oddities, classes = top.folders;
+  if (mine.empty()) classes.clear();
+  if (split == Split::kTest && !mine.empty()) {
+    const FolderListing test = list_folder(mine);
+    if (test.folders.empty()) classes.clear();
+    for (const std::string& name : test.folders) {
+      if (classes.empty() || std::binary_search(classes.begin(), classes.end(), name)) continue;
+      fail(ExitCode::kData, "{}/{} has no class folder of this name in {}: test pictures need the classes of training",
+           shown_path(mine), shown_path(name), shown_path(root));
+    }
+  }
+  auto set = std::make_unique<ImageFolder>(mine, classes, settings);
+  if (!mine.empty() && classes.empty()) set->add_class("", oddities, beat);
+  for (const std::string& name : classes) {
+    const bool is_there = split == Split::kTrain || is_folder(mine + "/" + name);
+    const int64_t found = is_there ? set->add_class(name, oddities, beat) : set->add_no_class();
+    if (found == 0) oddities.push_back(fmt::format("class {} has no pictures in {}", shown(name), shown_path(mine)));
+  }
+  set->end();
+  if (!classes.empty() && split == Split::kTrain && top.others > 0)
+    oddities.push_back(
+        fmt::format("{} files that lie in {} beside the class folders are not used", top.others, shown_path(root)));
+  if (split == Split::kTrain && set->count() == 0)
+    fail(ExitCode::kData, "{} holds no pictures; expected JPEG or PNG files, in a folder per class or flat",
+         shown_path(root));
+  warn_of(std::move(oddities), mine);
+  return set;
+}
+
+}  // namespace
+
+std::unique_ptr<Dataset> open_image_folder(const DataSettings& settings, Split split, const Beat& beat) {
+  const SplitFolders folders = find_splits(settings.path);
+  return open_split(folders.train, folders.test, split, settings, beat);
+}
+
+}  // namespace simclr

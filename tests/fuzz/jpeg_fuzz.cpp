@@ -1,0 +1,13 @@
+// JPEG pictures: the first two bytes are given, so that no try is lost on them.
+#include <algorithm>
+#include <vector>
+
+#include "tests/fuzz/picture_target.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+  std::vector<uint8_t> file(data, data + bytes);
+  constexpr uint8_t kStart[] = {0xff, 0xd8, 0xff};
+  if (file.size() >= sizeof kStart) std::copy(std::begin(kStart), std::end(kStart), file.begin());
+  simclr::testing::decode_foreign(file);
+  return 0;
+}
