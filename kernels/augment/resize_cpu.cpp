@@ -1,6 +1,7 @@
 #include "kernels/augment/resize.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "kernels/augment/augment_ops.h"
@@ -44,7 +45,8 @@ void resize_picture(const PictureView& picture, int64_t height, int64_t width, u
         const float* w = columns.weight.data() + t * width;
         for (int64_t i = 0; i < width; ++i) y[i] += w[i] * x[columns.first[static_cast<size_t>(i)] + t];
       }
-      for (int64_t i = 0; i < width; ++i) out[i] = static_cast<uint8_t>(std::clamp(y[i], 0.0f, 255.0f) + 0.5f);
+      for (int64_t i = 0; i < width; ++i)
+        out[i] = static_cast<uint8_t>(std::floor(std::clamp(y[i], 0.0f, 255.0f) + 0.5f));
     }
   }
 }
