@@ -27,7 +27,7 @@ p{margin:.3rem 0}.dim,figcaption small{color:var(--dim)}
 figure{margin:0;background:var(--card);border-radius:8px;padding:.7rem .8rem}
 figcaption{font-weight:600;display:flex;justify-content:space-between;gap:1rem}figcaption small{font-weight:400}
 svg{display:block;width:100%;height:auto}
-.plane{display:flex;flex-wrap:wrap;gap:1rem;width:fit-content;max-width:100%}.plane svg{width:min(540px,100%)}
+.plane{display:flex;flex-wrap:wrap;gap:1rem}.plane svg{flex:0 1 540px;min-width:0}
 .plane .legend{flex-direction:column;font-size:.9rem}
 .grid{stroke:var(--rule);stroke-width:1}.tick{fill:var(--dim);font-size:11px;font-family:system-ui,sans-serif}
 .line{fill:none;stroke-width:1.8;stroke-linejoin:round}.dots{stroke-width:5;stroke-linecap:round}
@@ -55,6 +55,10 @@ const std::vector<ChartKind>& known_charts() {
       {"k-NN accuracy", {{"knn_top1", "top-1"}, {"knn_top5", "top-5"}}, true},
       {"Learning rate", {{"lr", "learning rate"}}},
       {"Share of a step that waits for pictures", {{"wait_share", "share"}}, true},
+      {"Gradient norm", {{"grad_norm", "gradient norm"}}},
+      {"Alignment (lower: views closer)", {{"alignment", "alignment"}}},
+      {"Uniformity (lower: spread wider)", {{"uniformity", "uniformity"}}},
+      {"Effective rank of the embeddings", {{"effective_rank", "effective rank"}}},
       {"Images a second", {{"images_per_s", "images a second"}}},
   };
   return charts;

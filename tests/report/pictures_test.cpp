@@ -29,9 +29,9 @@ TEST(FitIntoSquare, AveragesBoxes) {
   pixels[0] = 10;
   pixels[1] = 20;
   pixels[4] = 30;
-  pixels[5] = 41;
-  EXPECT_EQ(fit_into_square({pixels.data(), 4, 4}, 2).at(0, 0)[0], 25);  // 101 / 4
-  EXPECT_EQ(fit_into_square({pixels.data(), 4, 4}, 1).at(0, 0)[0], 6);   // 101 / 16
+  pixels[5] = 43;
+  EXPECT_EQ(fit_into_square({pixels.data(), 4, 4}, 2).at(0, 0)[0], 26);  // 103 / 4
+  EXPECT_EQ(fit_into_square({pixels.data(), 4, 4}, 1).at(0, 0)[0], 6);   // 103 / 16
 }
 
 TEST(DrawPairs, AreTheViewsOfTheRun) {
@@ -93,6 +93,31 @@ TEST(EvaluationView, NamesNeighboursAndEscapesTheirClasses) {
   EXPECT_EQ(view.html.find("<b>"), view.html.npos);
   EXPECT_NE(view.html.find("&lt;b&gt;</span><span class=\"dim\">1.00 ✓"), view.html.npos) << view.html;
   EXPECT_NE(view.html.find("cat</span><span class=\"dim\">0.00<"), view.html.npos);
+}
+
+TEST(EvaluationView, ShowsEveryClassWhateverTheOrder) {
+  for (const bool in_turn : {true, false}) {
+    PictureSet set;
+    set.count = 4000;
+    set.height = set.width = 1;
+    set.pixels.assign(4000 * 3, 9);
+    std::vector<float> features;
+    for (int32_t i = 0; i < 4000; ++i) {
+      set.labels.push_back(in_turn ? i % 4 : i / 1000);
+      features.push_back(1);
+    }
+    set.class_names = {"a1", "b2", "c3", "d4"};
+    const InMemoryDataset data(set);
+    const ConstMatrix matrix{.data = features.data(), .rows = 4000, .cols = 1, .stride = 1};
+    const EvaluationView view = view_evaluation({5, data, data, matrix, matrix});
+    for (const char* name : {": a1", ": b2", ": c3", ": d4"}) {
+      bool shown = false;
+      for (size_t at = view.html.find("test picture "); at != view.html.npos;
+           at = view.html.find("test picture ", at + 1))
+        shown = shown || view.html.substr(at, 24).find(name) != std::string::npos;
+      EXPECT_TRUE(shown) << name << " in turn: " << in_turn;
+    }
+  }
 }
 
 }  // namespace

@@ -27,7 +27,9 @@ TEST(Curve, KeepsEachPointUntilThereAreTooMany) {
   EXPECT_EQ(points[0].step, 1.5);
   EXPECT_EQ(points[299].value, 5995);
   EXPECT_EQ(points[300].value, 6010);
-  for (int i = 602; i <= 100000; ++i) curve.add(i, 1);
+  curve.add(602, 6020);
+  EXPECT_EQ(curve.points().size(), 301U) << "two values a point now";
+  for (int i = 603; i <= 100000; ++i) curve.add(i, 1);
   EXPECT_LE(curve.points().size(), 600U);
   EXPECT_EQ(curve.values(), 100000);
 }
