@@ -16,9 +16,21 @@ namespace {
 constexpr png_uint_32 kMostPixelsASide = 0x7fffffff;  // the format's own limit; max_pixels is the one that counts
 constexpr png_alloc_size_t kMostChunkBytes = size_t{8} << 20;  // of texts and profiles, which nobody here reads
 
+// libpng takes the memory of some chunks before it reads them: none before the pixels may claim more than the file has.
+void check_chunk_lengths(std::span<const uint8_t> file) {
+  constexpr size_t kSignatureBytes = 8, kFrameBytes = 12;  // length, type, checksum
+  for (size_t at = kSignatureBytes; at + kFrameBytes <= file.size();) {
+    const size_t length = png_get_uint_32(file.data() + at);
+    if (std::memcmp(file.data() + at + 4, "IDAT", 4) == 0) return;
+    if (length > file.size() - at - kFrameBytes) throw BadPicture("libpng cannot read it: the file ends early");
+    at += kFrameBytes + length;
+  }
+}
+
 class PngReader {
  public:
   explicit PngReader(std::span<const uint8_t> file) : left_(file) {
+    check_chunk_lengths(file);
     const auto on_error = [](png_structp png, png_const_charp message) {
       PngReader& reader = *static_cast<PngReader*>(png_get_error_ptr(png));
       std::strncpy(reader.message_.data(), message, reader.message_.size() - 1);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -171,6 +172,16 @@ TEST(PictureFile, RefusesWhatEndsEarly) {
   }
   Bytes png = encode_png(gradient(64, 64));
   png.resize(png.size() / 2);
+  EXPECT_EQ(refusal(png), "libpng cannot read it: the file ends early");
+}
+
+// Some libraries take a chunk's memory before they look for its bytes.
+TEST(PictureFile, RefusesAPngChunkLongerThanTheFile) {
+  Bytes png = encode_png(gradient(4, 4), {.orientation = 3});
+  const std::string name = "eXIf";
+  const auto at = std::search(png.begin(), png.end(), name.begin(), name.end());
+  ASSERT_NE(at, png.end());
+  *(at - 4) = 0x40;  // 1 GiB
   EXPECT_EQ(refusal(png), "libpng cannot read it: the file ends early");
 }
 
