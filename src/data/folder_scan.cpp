@@ -105,7 +105,7 @@ FolderScan scan_folder(const std::string& folder, const std::vector<std::string>
 FolderListing list_folder(const std::string& folder) {
   FolderListing listing;
   for (std::string& name : entries_of(folder)) {
-    if (is_folder(folder + "/" + name)) {
+    if (is_folder(fmt::format("{}/{}", folder, name))) {
       listing.folders.push_back(std::move(name));
     } else {
       ++listing.others;

@@ -237,7 +237,7 @@ std::unique_ptr<Dataset> open_split(const std::string& root, const std::string& 
   auto set = std::make_unique<ImageFolder>(mine, classes, settings);
   if (!mine.empty() && classes.empty()) set->add_class("", oddities, beat);
   for (const std::string& name : classes) {
-    const bool is_there = split == Split::kTrain || is_folder(mine + "/" + name);
+    const bool is_there = split == Split::kTrain || is_folder(fmt::format("{}/{}", mine, name));
     const int64_t found = is_there ? set->add_class(name, oddities, beat) : set->add_no_class();
     if (found == 0) oddities.push_back(fmt::format("class {} has no pictures in {}", shown(name), shown_path(mine)));
   }
