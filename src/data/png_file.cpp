@@ -18,12 +18,12 @@ constexpr png_alloc_size_t kMostChunkBytes = size_t{8} << 20;  // of texts and p
 
 // libpng takes the memory of some chunks before it reads them: none before the pixels may claim more than the file has.
 void check_chunk_lengths(std::span<const uint8_t> file) {
-  constexpr size_t kSignatureBytes = 8, kFrameBytes = 12;  // length, type, checksum
-  for (size_t at = kSignatureBytes; at + kFrameBytes <= file.size();) {
+  constexpr size_t kSignatureBytes = 8, kHeadBytes = 8, kSumBytes = 4;  // length and type; checksum
+  for (size_t at = kSignatureBytes; at + kHeadBytes <= file.size();) {
     const size_t length = png_get_uint_32(file.data() + at);
     if (std::memcmp(file.data() + at + 4, "IDAT", 4) == 0) return;
-    if (length > file.size() - at - kFrameBytes) throw BadPicture("libpng cannot read it: the file ends early");
-    at += kFrameBytes + length;
+    if (length > file.size() - at - kHeadBytes) throw BadPicture("libpng cannot read it: the file ends early");
+    at += kHeadBytes + length + kSumBytes;
   }
 }
 
