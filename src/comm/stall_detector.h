@@ -43,8 +43,8 @@ class StallDetector {
   std::vector<Seen> seen_;
 };
 
-// The line for people: who, where, since when, at which step, and what to do. setting: the key of timeout_s; empty for a
-// command without keys, steps and checkpoints.
+// The line for people: who, where, since when, at which step, and what to do. setting: the key of timeout_s; empty for
+// a command without keys, steps and checkpoints.
 std::string describe(const Verdict& verdict, std::span<const std::string> hosts, double timeout_s,
                      const std::string& setting);
 
