@@ -118,13 +118,15 @@ ExitCode or_end_all_ranks(RunHandles& run, Work&& work) {
   }
 }
 
-// Where everything is, and what comes next.
-void log_end(const RunHandles& run, const Settings& settings, int64_t step) {
+// Where everything is, and what comes next: `evaluate` where there are labels for it.
+void log_end(const RunHandles& run, const Settings& settings, bool labelled, int64_t step) {
   log_final(fmt::format("finished after step {} in {}: {}{}", step,
                         format_duration(monotonic_seconds() - run.started_s),
                         (run.run_folder / run.status.checkpoint).string(),
                         settings.log.report ? " and " + (run.run_folder / Journal::kReportName).string() : ""));
-  log_final(fmt::format("next: simclr_train evaluate {}", run.run_folder.string()));
+  const std::string folder = run.run_folder.string();
+  log_final(labelled ? fmt::format("next: simclr_train evaluate {}", folder)
+                     : fmt::format("next: simclr_train export {} --output encoder.safetensors", folder));
 }
 
 MetricsFile open_metrics(const std::filesystem::path& folder, int64_t step) {
@@ -283,7 +285,7 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
       if (journal) journal->write_report(outcome.stopped ? "stopped: " + outcome.reason : "finished", outcome.step);
     });
     if (!outcome.stopped) {
-      if (first) log_end(run, settings, outcome.step);
+      if (first) log_end(run, settings, reason_without_knn(parts).empty(), outcome.step);
       return leave_in_order(run.way(), ExitCode::kDone);
     }
     if (first)
