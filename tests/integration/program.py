@@ -9,10 +9,12 @@ import os
 import pathlib
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 MPIRUN = sys.argv[2]
@@ -50,6 +52,23 @@ def write_cifar(folder, records=20):
         (folder / f"{name}.bin").write_bytes(b"".join(
             bytes([r % 10]) + bytes((file * 50 + r * 7 + k * (r % 5 + 1)) % 256 for k in range(CIFAR_RECORD - 1))
             for r in range(records)))
+    return folder
+
+
+def write_png(path, side, seed):
+    """Gray, 8 bits; another seed is another picture."""
+    rows = b"".join(b"\0" + bytes((seed * 31 + x * (seed % 7 + 1) + y * 5) % 256 for x in range(side)) for y in range(side))
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks))
+
+
+def write_picture_folder(folder, per_class=16):
+    """image_folder with two classes in train and test; sides from 20 to 35 pixels."""
+    for number, place in enumerate(folder / split / name for split in ("train", "test") for name in ("a", "b")):
+        place.mkdir(parents=True)
+        for i in range(per_class):
+            write_png(place / f"{i}.png", 20 + i % 16, number * per_class + i)
     return folder
 
 

@@ -8,7 +8,8 @@ from program import CIFAR, SMALL, Folder, check, finish, pids_of, run, start, wa
 
 with Folder() as folder:
     # 160 pictures, batch 32: five steps an epoch, ten in all.
-    for kind, extra in [("sgd", {}), ("adamw", {"optimizer.type": "adamw", "optimizer.base_lr": 0.002})]:
+    for kind, extra in [("sgd", {}), ("adamw", {"optimizer.type": "adamw", "optimizer.base_lr": 0.002}),
+                        ("lars", {"optimizer.type": "lars", "optimizer.base_lr": 0.5})]:
         settings = dict(SMALL, **extra, **{"run.threads": 1})
         straight = run(2, settings, folder / f"{kind}_straight")
         check(straight.code == 0, f"{kind}: the unbroken run ends with 0", straight)
