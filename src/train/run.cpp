@@ -65,7 +65,8 @@ std::filesystem::path open_run_folder(const CommandLine& line, const Settings& s
     make_directories(folder);
     run.folder_lock = std::make_unique<FolderLock>(folder, kLockPatienceS, [&] { run.heartbeat.beat(); });
     if (!run.folder_lock->warning().empty()) log_warning("{}", run.folder_lock->warning());
-    for (const char* name : {"status.json", "config.yaml", "best.safetensors"})
+    // What write_file_durably() and DurableFile write right in this folder.
+    for (const char* name : {"status.json", "config.yaml", "metrics.jsonl", "best.safetensors", Journal::kReportName})
       for (const auto& left : remove_temporaries_of(folder / name))
         log_warning("removed {}, left by an ended process", left);
   });

@@ -19,7 +19,14 @@ with Folder() as folder:
                 part = run(2, dict(settings, **{"train.stop_at_step": stop}), place)
                 check(part.code == 75 and part.status["state"] == "stopped" and part.status["step"] == stop,
                       f"{kind}: stopped at {where} with 75 and a status that says so", part)
+                # What a process leaves that is killed while it replaces a file, one of each kind.
+                kinds = {".json", ".jsonl", ".yaml", ".html", ".safetensors"}
+                replaced = [p for p in place.rglob("*") if p.suffix in kinds]
+                check({p.suffix for p in replaced} == kinds, f"files that are replaced whole: {replaced}")
+                for path in replaced:
+                    path.with_name(path.name + ".tmp-99999").write_text("cut o")
                 rest = run(ranks, settings, place)
+                check(not list(place.rglob("*.tmp-*")), f"no temporary file is left: {list(place.rglob('*.tmp-*'))}", rest)
                 check(rest.code == 0 and rest.status["state"] == "finished", f"{kind}: 2 ranks resumed on {ranks}", rest)
                 check(rest.losses == straight.losses and rest.knn == straight.knn, "same losses and k-NN", rest)
                 check(rest.state_hash() == straight.state_hash(), "same weights, statistics and optimizer state", rest)
