@@ -84,7 +84,7 @@ void describe(Parser& parser, CommandLine& into, bool& version) {
   parser.subcommands = {
       {Command::kPack, describe_pack(app, into.pack), [&into] { check_pack_options(into.pack, kHint); }},
       {Command::kPreview, describe_preview(app, into.preview, into.source),
-       [&into] { check_preview_options(into.source, kHint); }},
+       [&into] { check_preview_options(into.preview, into.source, kHint); }},
       {Command::kInfo, describe_info(app, into.info_file), [] {}},
       {Command::kEvaluate, describe_evaluate(app, into.evaluate),
        [&into] { check_evaluate_options(into.evaluate, kHint); }},

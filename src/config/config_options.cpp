@@ -2,6 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
+#include "kernels/common/error.h"
+#include "src/config/faults.h"
+
 namespace simclr {
 
 void describe_config(CLI::App& app, ConfigSource& into, std::string_view needed_for) {
@@ -13,6 +19,15 @@ void describe_config(CLI::App& app, ConfigSource& into, std::string_view needed_
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
+}
+
+void check_not_input(const std::string& written, std::initializer_list<std::string> inputs, std::string_view hint) {
+  std::error_code none_there;
+  for (const std::string& read : inputs) {
+    if (!written.empty() && !read.empty() &&
+        (written == read || std::filesystem::equivalent(written, read, none_there)))
+      fail(ExitCode::kUsage, "the output would replace the input {}; give another path ({})", shown_path(read), hint);
+  }
 }
 
 }  // namespace simclr

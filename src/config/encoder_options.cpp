@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
-#include <system_error>
 
 #include "kernels/common/error.h"
 #include "src/config/config_options.h"
@@ -21,16 +19,6 @@ double parse_c(const std::string& text) {
   if (error != std::errc() || end != text.data() + text.size() || !(value > 0) || !std::isfinite(value))
     throw CLI::ValidationError("--c", fmt::format("found {}, expected auto or a number > 0", shown(text)));
   return value;
-}
-
-// What is written must not be what is read.
-void check_not_input(const std::string& written, const EncoderSource& source, std::string_view hint) {
-  std::error_code none_there;
-  for (const std::string& read : {source.checkpoint, source.source.config}) {
-    if (!written.empty() && !read.empty() &&
-        (written == read || std::filesystem::equivalent(written, read, none_there)))
-      fail(ExitCode::kUsage, "the output would replace the input {}; give another path ({})", shown_path(read), hint);
-  }
 }
 
 }  // namespace
@@ -87,7 +75,7 @@ CLI::App* describe_evaluate(CLI::App& app, EvaluateCommand& into) {
 
 void check_evaluate_options(const EvaluateCommand& command, std::string_view hint) {
   check_encoder_options(command.encoder, "evaluate", hint);
-  check_not_input(command.json, command.encoder, hint);
+  check_not_input(command.json, {command.encoder.checkpoint, command.encoder.source.config}, hint);
   if (command.percent.size() > 1 && std::count(command.percent.begin(), command.percent.end(), 0.0) > 0)
     fail(ExitCode::kUsage, "--labels 0 means no probe and stands alone; leave it out ({})", hint);
 }
@@ -116,7 +104,8 @@ CLI::App* describe_embed(CLI::App& app, EmbedCommand& into) {
 void check_embed_options(const EmbedCommand& command, std::string_view hint) {
   check_encoder_options(command.encoder, "embed", hint);
   if (command.output.empty()) fail(ExitCode::kUsage, "embed needs --output FILE, e.g. --output features.npy; {}", hint);
-  for (const std::string& file : {command.output, command.labels}) check_not_input(file, command.encoder, hint);
+  for (const std::string& file : {command.output, command.labels})
+    check_not_input(file, {command.encoder.checkpoint, command.encoder.source.config}, hint);
   if (command.output == command.labels)
     fail(ExitCode::kUsage, "--output and --labels are both {}; give two paths ({})", shown_path(command.output), hint);
 }

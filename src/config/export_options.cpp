@@ -1,6 +1,7 @@
 #include "src/config/export_options.h"
 
 #include "kernels/common/error.h"
+#include "src/config/config_options.h"
 
 namespace simclr {
 
@@ -23,6 +24,7 @@ void check_export_options(const ExportCommand& command, std::string_view hint) {
          hint);
   if (command.output.empty())
     fail(ExitCode::kUsage, "export needs --output FILE, e.g. --output encoder.safetensors; {}", hint);
+  check_not_input(command.output, {command.checkpoint}, hint);
 }
 
 }  // namespace simclr

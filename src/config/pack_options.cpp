@@ -34,6 +34,7 @@ void check_pack_options(const PackCommand& command, std::string_view hint) {
   }
   if (command.source.config.empty() || command.output.empty())
     fail(ExitCode::kUsage, "pack needs --config and --output: simclr_train pack --config FILE --output FILE; {}", hint);
+  check_not_input(command.output, {command.source.config}, hint);
 }
 
 }  // namespace simclr

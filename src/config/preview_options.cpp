@@ -30,9 +30,10 @@ CLI::App* describe_report(CLI::App& app, std::string& run_folder) {
   return report;
 }
 
-void check_preview_options(const ConfigSource& source, std::string_view hint) {
+void check_preview_options(const PreviewCommand& command, const ConfigSource& source, std::string_view hint) {
   if (source.config.empty())
     fail(ExitCode::kUsage, "preview needs a configuration: simclr_train preview --config FILE; {}", hint);
+  check_not_input(command.output, {source.config}, hint);
 }
 
 }  // namespace simclr

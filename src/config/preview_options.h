@@ -12,6 +12,6 @@ CLI::App* describe_preview(CLI::App& app, PreviewCommand& into, ConfigSource& so
 CLI::App* describe_report(CLI::App& app, std::string& run_folder);
 
 // What one option alone cannot know. Error(kUsage) with `hint` at its end.
-void check_preview_options(const ConfigSource& source, std::string_view hint);
+void check_preview_options(const PreviewCommand& command, const ConfigSource& source, std::string_view hint);
 
 }  // namespace simclr

@@ -114,5 +114,17 @@ TEST(CommandLineParser, OutputIsTheRunFolderItself) {
   EXPECT_EQ(run_folder(line, settings), "/elsewhere");
 }
 
+TEST(CommandLineParser, NoCommandWritesOverWhatItReads) {
+  const std::vector<std::vector<const char*>> commands = {{"pack", "--config", "a", "--output", "a"},
+                                                          {"preview", "--config", "a", "--output", "a"},
+                                                          {"export", "a", "--output", "a"},
+                                                          {"embed", "a", "--output", "a"},
+                                                          {"embed", "a", "--output", "b", "--labels", "a"},
+                                                          {"evaluate", "a", "--json", "a"},
+                                                          {"loss", "a", "b", "--grad1", "a"}};
+  for (const auto& command : commands)
+    EXPECT_THAT(parse_refusal(command), HasSubstr("would replace the input")) << command[0];
+}
+
 }  // namespace
 }  // namespace simclr
