@@ -66,7 +66,8 @@ class Watchdog {
 
 // The same for the start, where nobody can be watched yet: when this object still lives after limit_s, its thread
 // writes one line that says whether this rank waits for others or is at work itself, and leaves with _exit(4). Makes no
-// MPI call. A rank that waits leaves five seconds later, so that one that is at work itself comes first to say so.
+// MPI call. A rank that waits leaves five seconds later, so that one that is at work itself comes first to say so. Time
+// in which the process itself was stopped does not count.
 class StartDeadline {
  public:
   struct Options {

@@ -4,6 +4,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
@@ -87,6 +90,39 @@ TEST(Watchdog, LeavesACommunicatorAloneThatIsClosed) {
   const int questions = job.communicator->questions;
   sleep_ms(600);
   EXPECT_EQ(job.communicator->questions, questions);
+}
+
+// A rank that was stopped in its start and goes on, as when a launcher ends the job with SIGCONT before SIGTERM, does
+// not accuse itself of the time in which it could do nothing.
+TEST(StartDeadline, DoesNotCountTheTimeInWhichItsProcessWasStopped) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    Heartbeat heartbeat;
+    StartDeadline deadline(heartbeat, {.limit_s = 1, .host = "node7"});
+    ::raise(SIGSTOP);
+    sleep_ms(400);
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, WUNTRACED), child);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  sleep_ms(1500);
+  ASSERT_EQ(::kill(child, SIGCONT), 0);
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(StartDeadlineDeathTest, EndsAStartThatTakesTooLong) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        Heartbeat heartbeat;
+        StartDeadline deadline(heartbeat, {.limit_s = 0.3, .host = "node7"});
+        sleep_ms(20000);
+      },
+      ::testing::ExitedWithCode(4), "rank 0 .node7. is not done starting after 0.3 s: it is at work itself");
 }
 
 }  // namespace
