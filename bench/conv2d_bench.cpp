@@ -1,5 +1,7 @@
 // The convolutions of a CIFAR ResNet, one line per shape and direction; flops is the figure (multiply and add count
-// two, padding counts as work). One thread unless OMP_NUM_THREADS says more.
+// two, padding counts as work). One thread unless OMP_NUM_THREADS says more. by_algorithm: direct against Winograd,
+// what kernels/conv2d/winograd_table.cpp was written from; take the least of several rounds:
+//   conv2d_bench --benchmark_filter=by_algorithm --benchmark_repetitions=5 --benchmark_enable_random_interleaving=true
 #include "kernels/conv2d/conv2d.h"
 
 #include <benchmark/benchmark.h>
@@ -14,7 +16,7 @@ namespace {
 
 enum Direction { kForward, kBackwardData, kBackwardWeights };
 
-// Arguments: shards, samples, channels in and out, size of the map, kernel, stride.
+// Arguments: shards, samples, channels in and out, size of the map, kernel, stride, ConvolutionAlgorithm.
 template <Direction direction>
 void BM_Conv2d(benchmark::State& state) {
   Context context(omp_get_max_threads());
@@ -27,7 +29,8 @@ void BM_Conv2d(benchmark::State& state) {
                        .kernel = state.range(5),
                        .stride = state.range(6),
                        .padding = state.range(5) / 2,
-                       .input_is_images = state.range(2) == 3};
+                       .input_is_images = state.range(2) == 3,
+                       .algorithm = static_cast<ConvolutionAlgorithm>(state.range(7))};
   const auto plan = make_conv2d_plan(context.exec(), p);
   context.reserve(plan->scratch());
   Activation x{nullptr, p.shards, p.samples, p.in_channels, p.height, p.width};
@@ -55,23 +58,34 @@ void BM_Conv2d(benchmark::State& state) {
 }
 
 void feature_maps(benchmark::internal::Benchmark* b) {
-  b->Args({2, 32, 32, 32, 32, 3, 1})
-      ->Args({2, 32, 32, 64, 32, 3, 2})
-      ->Args({2, 32, 32, 64, 32, 1, 2})
-      ->Args({2, 32, 64, 64, 16, 3, 1})
-      ->Args({2, 32, 128, 128, 8, 3, 1})
-      ->Args({2, 32, 256, 256, 4, 3, 1})
+  b->Args({2, 32, 32, 32, 32, 3, 1, 0})
+      ->Args({2, 32, 32, 64, 32, 3, 2, 0})
+      ->Args({2, 32, 32, 64, 32, 1, 2, 0})
+      ->Args({2, 32, 64, 64, 16, 3, 1, 0})
+      ->Args({2, 32, 128, 128, 8, 3, 1, 0})
+      ->Args({2, 32, 256, 256, 4, 3, 1, 0})
       ->Unit(benchmark::kMillisecond)
       ->UseRealTime();
 }
 // The first layer sees pictures, which have no gradient.
 void pictures_too(benchmark::internal::Benchmark* b) {
-  b->Args({2, 32, 3, 32, 32, 3, 1});
+  b->Args({2, 32, 3, 32, 32, 3, 1, 0});
   feature_maps(b);
+}
+// Processor time, since other work on the machine must not decide.
+void by_algorithm(benchmark::internal::Benchmark* b) {
+  b->Unit(benchmark::kMillisecond)->MinTime(0.05);
+  for (const auto& [channels, size] : {std::pair<int64_t, int64_t>{64, 32}, {128, 16}, {256, 8}, {512, 4}, {32, 32}})
+    for (const int64_t samples : {8, 16, 32, 64})
+      for (const auto algorithm : {ConvolutionAlgorithm::kDirect, ConvolutionAlgorithm::kWinograd})
+        b->Args({1, samples, channels, channels, size, 3, 1, static_cast<int64_t>(algorithm)});
 }
 BENCHMARK(BM_Conv2d<kForward>)->Apply(pictures_too);
 BENCHMARK(BM_Conv2d<kBackwardData>)->Apply(feature_maps);
 BENCHMARK(BM_Conv2d<kBackwardWeights>)->Apply(pictures_too);
+BENCHMARK(BM_Conv2d<kForward>)->Name("by_algorithm/forward")->Apply(by_algorithm);
+BENCHMARK(BM_Conv2d<kBackwardData>)->Name("by_algorithm/backward_data")->Apply(by_algorithm);
+BENCHMARK(BM_Conv2d<kBackwardWeights>)->Name("by_algorithm/backward_weights")->Apply(by_algorithm);
 
 }  // namespace
 }  // namespace simclr

@@ -1,6 +1,6 @@
 // Forward and backward of the encoder alone (no views, loss, optimizer): images/s, to be held against the same network
-// elsewhere. Arguments: depth, width, images a step, threads. FLOPs: 3 x forward; the ceiling is the machine's FMA
-// rate.
+// elsewhere. Arguments: depth, width, images a step, threads, ConvolutionAlgorithm (0 auto, 1 direct). FLOPs: 3 x
+// forward; the ceiling is the machine's FMA rate, for a direct convolution.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -23,7 +23,7 @@ void encoder_step(benchmark::State& state) {
       store,
       ShardGeometry{.shards = 8, .local_shards = 8, .first_shard = 0, .images_per_shard = images / 16},
       BatchNormSettings{},
-      PlanChoices{}};
+      PlanChoices{.algorithm = static_cast<ConvolutionAlgorithm>(state.range(4)), .before = {}}};
   ResNet net(lc, {.depth = depth, .width = width}, 32);
   store.allocate(context);
   net.allocate_gradients(context);
@@ -48,10 +48,9 @@ void encoder_step(benchmark::State& state) {
       benchmark::Counter(3e-9 * net.forward_flops(), benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(encoder_step)
-    ->ArgNames({"depth", "width", "images", "threads"})
-    ->Args({10, 32, 256, 2})
-    ->Args({18, 64, 64, 2})
-    ->Args({18, 64, 256, 2})
+    ->ArgNames({"depth", "width", "images", "threads", "algorithm"})
+    ->ArgsProduct({{10}, {32}, {256}, {2}, {0, 1}})
+    ->ArgsProduct({{18}, {64}, {64, 256}, {2}, {0, 1}})
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime()
     ->MinTime(5);

@@ -17,6 +17,7 @@
 
 #include "kernels/common/exec.h"
 #include "kernels/common/views.h"
+#include "kernels/conv2d/algorithm.h"
 
 namespace simclr {
 
@@ -25,7 +26,8 @@ struct Conv2dParams {
   int64_t in_channels = 0, out_channels = 0;
   int64_t height = 0, width = 0;  // of the input
   int64_t kernel = 3, stride = 1, padding = 1;
-  bool input_is_images = false;  // x is plain NCHW pictures; then there is no grad_x
+  bool input_is_images = false;                                  // x is plain NCHW pictures; then there is no grad_x
+  ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::kAuto;  // on a CPU
 
   int64_t out_height() const { return (height + 2 * padding - kernel) / stride + 1; }
   int64_t out_width() const { return (width + 2 * padding - kernel) / stride + 1; }
@@ -40,9 +42,9 @@ class Conv2dPlan {
   const Conv2dParams& params() const { return params_; }
   virtual ScratchNeed scratch() const = 0;
   virtual std::string describe() const = 0;  // which implementations were chosen
-  // What there was to choose, for make_conv2d_plan() on other ranks and after a resume; empty on the CPU, whose choice
-  // follows from library and processor.
-  virtual std::string choice() const { return {}; }
+  // What was chosen, forward; backward data; backward weights, for make_conv2d_plan() on other ranks and after a
+  // resume: "winograd; winograd; direct" on a CPU.
+  virtual std::string choice() const = 0;
 
  protected:
   explicit Conv2dPlan(const Conv2dParams& params) : params_(params) {}
@@ -52,7 +54,8 @@ class Conv2dPlan {
 };
 
 // choice: another plan's choice(), to compute with the same implementations; Error(kDevice) when they are not here.
-// Empty: chosen by shape and device alone, never by timing or free memory. The CPU takes no choice.
+// Empty: chosen by params and device alone, never by timing or free memory; Error(kDevice) when params.algorithm is
+// winograd and the CPU's library has none.
 std::unique_ptr<Conv2dPlan> make_conv2d_plan(const Exec& exec, const Conv2dParams& params,
                                              const std::string& choice = {});
 

@@ -1,11 +1,10 @@
-// conv2d on oneDNN: direct convolution on nChw16c / nChw8c, one library call per shard.
+// conv2d on oneDNN: one library call per shard, with the primitives of a CpuConv2dPlan.
 #include <algorithm>
 
-#include "kernels/common/onednn.h"
 #include "kernels/common/ordered_tree.h"
 #include "kernels/common/parallel.h"
 #include "kernels/conv2d/conv2d_device.h"
-#include "onednn_create.h"
+#include "kernels/conv2d/cpu_conv2d_plan.h"
 
 namespace simclr::conv2d {
 namespace {
@@ -15,90 +14,9 @@ using Format = memory::format_tag;
 
 constexpr int64_t kSumChunk = 4096;  // elements that one task of the tree sum takes
 
-memory::desc activation_desc(int64_t samples, int64_t channels, int64_t height, int64_t width) {
-  return {{samples, channels, height, width},
-          memory::data_type::f32,
-          channel_block() == 16 ? Format::nChw16c : Format::nChw8c};
-}
-
 memory::desc scratchpad_desc(size_t bytes) {
   return {{static_cast<int64_t>(bytes)}, memory::data_type::u8, Format::a};
 }
-
-size_t round_up_256(size_t bytes) {
-  return (bytes + 255) / 256 * 256;
-}
-
-class CpuConv2dPlan final : public Conv2dPlan {
- public:
-  explicit CpuConv2dPlan(const Conv2dParams& p)
-      : Conv2dPlan(p), library_in(p.input_is_images ? p.in_channels : std::max(p.in_channels, channel_block())) {
-    const onednn::SingleThreadScope single;
-    const auto& engine = onednn::cpu_engine();
-    dnnl::primitive_attr attr;
-    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-
-    const memory::dims weight_dims{p.out_channels, library_in, p.kernel, p.kernel};
-    const memory::desc any_weights(weight_dims, memory::data_type::f32, Format::any);
-    plain_weights = {weight_dims, memory::data_type::f32, Format::oihw};
-    x = p.input_is_images
-            ? memory::desc({p.samples, p.in_channels, p.height, p.width}, memory::data_type::f32, Format::nchw)
-            : activation_desc(p.samples, library_in, p.height, p.width);
-    y = activation_desc(p.samples, p.out_channels, p.out_height(), p.out_width());
-    // The library asks for the padding that is used on the right and bottom, which is less when the stride leaves rows
-    // over.
-    const int64_t right_h = (p.out_height() - 1) * p.stride + p.kernel - p.height - p.padding;
-    const int64_t right_w = (p.out_width() - 1) * p.stride + p.kernel - p.width - p.padding;
-    const onednn::ConvolutionArgs args{
-        x, any_weights, y, {p.stride, p.stride}, {p.padding, p.padding}, {right_h, right_w}};
-    const auto algorithm = dnnl::algorithm::convolution_direct;
-
-    const auto forward_pd = onednn::describe_forward(engine, algorithm, args, attr);
-    forward = dnnl::convolution_forward(forward_pd);
-    forward_weights = forward_pd.weights_desc();
-    forward_scratch = forward_pd.scratchpad_desc().get_size();
-    names = forward_pd.impl_info_str();
-
-    if (!p.input_is_images) {
-      const auto data_pd = onednn::describe_backward_data(engine, algorithm, args, attr, forward_pd);
-      backward_data = dnnl::convolution_backward_data(data_pd);
-      data_weights = data_pd.weights_desc();
-      data_scratch = data_pd.scratchpad_desc().get_size();
-      names += std::string(", ") + data_pd.impl_info_str();
-    }
-    const auto weights_pd = onednn::describe_backward_weights(engine, algorithm, args, attr, forward_pd);
-    backward_weights = dnnl::convolution_backward_weights(weights_pd);
-    grad_weights = weights_pd.diff_weights_desc();
-    weights_scratch = weights_pd.scratchpad_desc().get_size();
-    names += std::string(", ") + weights_pd.impl_info_str();
-  }
-
-  // The library has no fast kernel for fewer input channels than a block: it is told of a whole block, whose padding is
-  // zero in x, and the weights get zeros to match.
-  const int64_t library_in;
-  bool pads_weights() const { return library_in != params().in_channels; }
-  size_t padded_bytes() const { return pads_weights() ? plain_weights.get_size() : 0; }
-
-  // Packed weights (forward, backward data) or one packed gradient per shard share the workspace, after the padded
-  // plain weights where there are any.
-  size_t grad_stride() const {
-    return static_cast<size_t>(round_up(static_cast<int64_t>(grad_weights.get_size()), 256));
-  }
-  ScratchNeed scratch() const override {
-    const size_t packed = std::max(forward_weights.get_size(), params().input_is_images ? 0 : data_weights.get_size());
-    return {.workspace_bytes =
-                round_up_256(padded_bytes()) + std::max(packed, grad_stride() * static_cast<size_t>(params().shards)),
-            .thread_bytes = std::max({forward_scratch, data_scratch, weights_scratch})};
-  }
-  std::string describe() const override { return names; }
-
-  dnnl::convolution_forward forward;
-  dnnl::convolution_backward_data backward_data;
-  dnnl::convolution_backward_weights backward_weights;
-  memory::desc x, y, plain_weights, forward_weights, data_weights, grad_weights;
-  size_t forward_scratch = 0, data_scratch = 0, weights_scratch = 0;
-  std::string names;
-};
 
 const CpuConv2dPlan& cpu(const Conv2dPlan& plan) {
   return static_cast<const CpuConv2dPlan&>(plan);
@@ -164,8 +82,7 @@ memory thread_scratchpad(const CpuExec& exec, int thread, size_t bytes) {
 }  // namespace
 
 std::unique_ptr<Conv2dPlan> make_plan(const CpuExec&, const Conv2dParams& params, const std::string& choice) {
-  SIMCLR_CHECK(choice.empty(), "the CPU has no choice of convolutions, was given '{}'", choice);
-  return onednn::guarded("create convolution", [&] { return std::make_unique<CpuConv2dPlan>(params); });
+  return onednn::guarded("create convolution", [&] { return std::make_unique<CpuConv2dPlan>(params, choice); });
 }
 
 void forward(const CpuExec& exec, const Conv2dPlan& plan, const float* x, const float* weight, float* y) {

@@ -49,6 +49,7 @@ struct Opened {
   CheckpointHeader header;
   Settings settings;
   bool own_precision = false;  // given for this command
+  RecordedPlans plans;
 };
 
 Opened open_on_root(const EncoderSource& source) {
@@ -63,6 +64,7 @@ Opened open_on_root(const EncoderSource& source) {
   KeyOrigins given;
   opened.settings = change_settings(base, name, source.source.config, source.source.overrides, &given);
   opened.own_precision = given.contains("run.precision");
+  opened.plans = recorded_plans(opened.header, opened.settings);
   return opened;
 }
 
@@ -103,6 +105,7 @@ void TrainedEncoder::load_settings_and_header(const EncoderSource& source) {
   const Opened opened = agree_on(ranks, [&] { return is_first() ? open_on_root(source) : Opened{}; });
   checkpoint_ = broadcast_text(ranks, opened.path.string());
   header_ = opened.header;
+  plans_ = opened.plans;
   header_.step = gather(ranks, opened.header.step)[0];
   header_.epoch = gather(ranks, opened.header.epoch)[0];
   const auto found = opened.header.environment.find(kNormalizationKey);
@@ -140,15 +143,17 @@ void TrainedEncoder::make_model(int64_t batch) {
                .local_shards = local,
                .first_shard = local * topology_.rank,
                .images_per_shard = unit / 2};
-  const auto plans = header_.environment.find("plans");
   const Site at = site();
   model_ = std::make_unique<Model>(
       at.context, at.collectives, geometry_, settings_.model, settings_.data.image_size, settings_.run.seed,
-      PlanChoices{.before = plans == header_.environment.end() ? PlanNames{} : read_plan_names(plans->second),
-                  .share = [&](const std::string& mine) {
+      PlanChoices{.algorithm = plans_.otherwise, .before = plans_.names, .share = [&](const std::string& mine) {
                     run_.heartbeat.beat();
                     return broadcast_text(at.host, mine);
                   }});
+  if (cpu && is_first() && lack_winograd_of(plans_.names, read_plan_names(model_->describe_plans())))
+    log_info(
+        "trained with Winograd convolutions, which this processor or its oneDNN does not have: computed with direct "
+        "ones here, equal up to rounding");
 }
 
 void TrainedEncoder::load_weights() {

@@ -13,6 +13,7 @@
 #include "src/device/host_matrix.h"
 #include "src/evaluate/feature_extractor.h"
 #include "src/nn/model.h"
+#include "src/train/recorded_plans.h"
 #include "src/train/run.h"
 
 namespace simclr {
@@ -73,6 +74,7 @@ class TrainedEncoder {
   std::string checkpoint_;
   CheckpointHeader header_;
   Settings settings_;
+  RecordedPlans plans_;  // rank 0's count
   ShardGeometry geometry_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<ViewParams> view_;

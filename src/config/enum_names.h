@@ -46,6 +46,11 @@ template <>
 inline constexpr auto kEnumNames<Stem> = std::to_array<EnumName<Stem>>({{Stem::kCifar, "cifar"},
                                                                         {Stem::kImagenet, "imagenet"}});
 template <>
+inline constexpr auto kEnumNames<ConvolutionAlgorithm> =
+    std::to_array<EnumName<ConvolutionAlgorithm>>({{ConvolutionAlgorithm::kAuto, "auto"},
+                                                   {ConvolutionAlgorithm::kDirect, "direct"},
+                                                   {ConvolutionAlgorithm::kWinograd, "winograd"}});
+template <>
 inline constexpr auto kEnumNames<BatchNormViews> = std::to_array<EnumName<BatchNormViews>>(
     {{BatchNormViews::kJoint, "joint"}, {BatchNormViews::kSeparate, "separate"}});
 template <>

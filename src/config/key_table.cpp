@@ -75,6 +75,7 @@ std::vector<Key> make_keys() {
       make_key(SIMCLR_KEY(model.batch_norm.views)),
       make_key(SIMCLR_KEY(model.batch_norm.momentum), {.range = {.low = 0, .high = 1, .low_open = true}}),
       make_key(SIMCLR_KEY(model.batch_norm.eps), {.range = {.low = 0, .high = 1, .low_open = true}}),
+      make_key(SIMCLR_KEY(model.convolution)),
       make_key(SIMCLR_KEY(model.init_from), {.unit = "a safetensors file", .effect = kExecution}),
 
       make_key(SIMCLR_KEY(loss.type)),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/common/data_type.h"
+#include "kernels/conv2d/algorithm.h"
 
 namespace simclr {
 
@@ -118,6 +119,7 @@ struct ModelSettings {
   EncoderSettings encoder;
   ProjectorSettings projector;
   BatchNormSettings batch_norm;
+  ConvolutionAlgorithm convolution = ConvolutionAlgorithm::kAuto;  // on a CPU
   std::string init_from = "";  // a safetensors file to start from; empty: random weights
 
   bool operator==(const ModelSettings&) const = default;

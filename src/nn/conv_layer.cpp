@@ -16,12 +16,11 @@ std::unique_ptr<Conv2dPlan> make_plan_as_before(const LayerContext& lc, const st
   }
 }
 
-// Where there is a choice of algorithms, rank 0's: two devices of one model may rank them differently.
+// Rank 0's: it has read what was recorded, and two GPUs of one model may rank cuDNN's plans differently.
 std::unique_ptr<Conv2dPlan> make_shared_plan(const LayerContext& lc, const std::string& weight,
                                              const Conv2dParams& params) {
   auto plan = make_plan_as_before(lc, weight, params);
   if (!plan) plan = make_conv2d_plan(lc.context.exec(), params);
-  if (plan->choice().empty()) return plan;
   const std::string choice = lc.plans.share(plan->choice());
   return choice == plan->choice() ? std::move(plan) : make_conv2d_plan(lc.context.exec(), params, choice);
 }
@@ -41,7 +40,8 @@ ConvLayer::ConvLayer(const LayerContext& lc, const std::string& name, const Conv
                                           .kernel = s.kernel,
                                           .stride = s.stride,
                                           .padding = s.padding,
-                                          .input_is_images = s.input_is_images})) {
+                                          .input_is_images = s.input_is_images,
+                                          .algorithm = lc.plans.algorithm})) {
   lc.context.reserve(plan_->scratch());
 }
 

@@ -1,5 +1,7 @@
 #include "src/nn/plan_choices.h"
 
+#include <fmt/format.h>
+
 #include <string_view>
 
 namespace simclr {
@@ -22,6 +24,17 @@ PlanNames read_plan_names(const std::string& text) {
     if (plans) *plans += part;
   }
   return names;
+}
+
+std::string summarize_cpu_plans(const std::string& text) {
+  const auto count = [&](std::string_view word) {
+    int found = 0;
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + word.size())) ++found;
+    return found;
+  };
+  const int winograd = count("winograd"), direct = count("direct");
+  if (winograd == 0) return "direct";
+  return fmt::format("Winograd F(4x4, 3x3) in {} of {} passes, direct in the others", winograd, winograd + direct);
 }
 
 }  // namespace simclr

@@ -40,7 +40,7 @@ ScheduleDrops make_drops(const ScheduleSettings& s, int64_t steps_per_epoch) {
 }  // namespace
 
 Parts::Parts(const Settings& s, const Topology& topology, const Site& site, const Beat& beat,
-             const PlanNames& plans_before)
+             const std::optional<RecordedPlans>& plans)
     : settings(s),
       train_set(agree_on(site.host, [&] { return open_dataset(s.data, Split::kTrain, beat); })),
       test_set(agree_on(site.host, [&] { return open_dataset(s.data, Split::kTest, beat); })),
@@ -59,7 +59,8 @@ Parts::Parts(const Settings& s, const Topology& topology, const Site& site, cons
                     })),
       context(site.context),
       model(context, site.collectives, geometry, s.model, s.data.image_size, s.run.seed,
-            {.before = plans_before,
+            {.algorithm = plans ? plans->otherwise : s.model.convolution,
+             .before = plans ? plans->names : PlanNames{},
              .share =
                  [&](const std::string& mine) {
                    beat();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "src/augment/view_params.h"
@@ -14,15 +15,17 @@
 #include "src/nn/model.h"
 #include "src/optim/optimizer.h"
 #include "src/optim/schedule.h"
+#include "src/train/recorded_plans.h"
 #include "src/train/site.h"
 
 namespace simclr {
 
 struct Parts {
   // Throws AgreedError: kData for a data set that cannot be used or cannot fill one batch. beat: while the data are
-  // read and looked through, and between the plans of convolutions. plans_before: see PlanChoices; rank 0's count.
+  // read and looked through, and between the plans of convolutions. plans: of the checkpoint that the run goes on from;
+  // rank 0's count.
   Parts(const Settings& settings, const Topology& topology, const Site& site, const Beat& beat = no_beat,
-        const PlanNames& plans_before = {});
+        const std::optional<RecordedPlans>& plans = std::nullopt);
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 

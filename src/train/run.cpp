@@ -86,22 +86,21 @@ CheckpointHeader make_header(const Parts& parts, const Topology& topology) {
                                                     {"data_sha256", parts.data_sha256},
                                                     {"ranks", fmt::format("{}", topology.size)},
                                                     {"host", topology.host()},
+                                                    {kPlansKey, parts.model.describe_plans()},
                                                     {kNormalizationKey, print_normalization(parts.view)}};
-  if (!parts.context.device().is_cpu()) environment["plans"] = parts.model.describe_plans();
   return {.config_yaml = print_config(parts.settings),
           .config_hash = config_hash(parts.settings),
           .environment = std::move(environment)};
 }
 
 // The plans of the run that this one goes on from, on rank 0: with them its bits go on.
-PlanNames plans_of_checkpoint(const std::filesystem::path& folder, const CommandLine& line, const Settings& settings,
-                              const Site& site, const Beat& beat) {
-  return agree_on(site.host, [&]() -> PlanNames {
-    if (site.host.rank() != 0 || site.context.device().is_cpu() || line.dry_run) return {};
+std::optional<RecordedPlans> plans_of_checkpoint(const std::filesystem::path& folder, const CommandLine& line,
+                                                 const Settings& settings, const Site& site, const Beat& beat) {
+  return agree_on(site.host, [&]() -> std::optional<RecordedPlans> {
+    if (site.host.rank() != 0 || line.dry_run) return std::nullopt;
     const CheckpointStore store(folder / "checkpoints", settings.checkpoint.keep, beat);
     const ResumePoint point = store.resolve(line.resume);
-    const auto plans = point.header.environment.find("plans");
-    return plans == point.header.environment.end() ? PlanNames{} : read_plan_names(plans->second);
+    return point.path ? std::optional(recorded_plans(point.header, settings)) : std::nullopt;
   });
 }
 

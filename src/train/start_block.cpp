@@ -45,6 +45,7 @@ std::vector<std::string> describe_start(const StartFacts& f) {
                   enum_name(s.data.format), p.train_set->count(), p.test_set->count(),
                   count(p.plan->steps_per_epoch(), "step"), p.plan->dropped_per_epoch()),
       fmt::format("network: {}", p.model.describe()),
+      fmt::format("convolutions: {}", cpu ? summarize_cpu_plans(p.model.describe_plans()) : "plans of cuDNN"),
       fmt::format("loss: {}", p.loss->describe()),
       fmt::format("schedule: {}, warm-up {}, {} with learning rate {:.6g} (base_lr {:.6g}, scaling {})",
                   count(p.total_steps(), "step"), p.schedule.warmup_steps(), enum_name(s.optimizer.type),

@@ -16,6 +16,7 @@
 #include "src/comm/agreement.h"
 #include "src/config/loader.h"
 #include "src/config/resolved.h"
+#include "src/train/recorded_plans.h"
 
 namespace simclr {
 namespace {
@@ -81,10 +82,31 @@ void require_same_start(const std::filesystem::path& file, const CheckpointHeade
        from_file ? "give model.init_from as then" : "leave model.init_from out");
 }
 
+// Winograd convolutions are not to be had everywhere, and direct ones give other bits.
+void require_same_convolutions(const std::filesystem::path& file, const CheckpointHeader& saved,
+                               const CheckpointHeader& mine, const Settings& settings) {
+  const auto before = saved.environment.find(kPlansKey), now = mine.environment.find(kPlansKey);
+  if (before == saved.environment.end() || now == mine.environment.end()) return;
+  const bool other_wish =
+      settings_from_string(saved.config_yaml, file.string()).model.convolution != settings.model.convolution;
+  if (other_wish || !lack_winograd_of(read_plan_names(before->second), read_plan_names(now->second)))
+    return;  // other_wish: require_same_run()'s matter
+  constexpr const char* kKey = "model.convolution";
+  for (const std::string& entry : settings.resume.allow) {
+    const auto keys = keys_named_by(entry);
+    if (std::find(keys.begin(), keys.end(), kKey) != keys.end()) return;  // told by warn_of_other_surroundings()
+  }
+  fail(ExitCode::kDevice,
+       "{} was computed with Winograd convolutions ({}), which this processor or its oneDNN does not have (here: {}); "
+       "go "
+       "on where it was, or without them: --set model.convolution=direct --set resume.allow=[{}]",
+       file.string(), summarize_cpu_plans(before->second), summarize_cpu_plans(now->second), kKey);
+}
+
 // Bits are promised for one build on one kind of processor: a resume elsewhere is allowed, but not in silence.
 void warn_of_other_surroundings(const std::filesystem::path& file, const CheckpointHeader& saved,
                                 const CheckpointHeader& mine) {
-  for (const char* what : {"program", "libraries", "processor", "plans"}) {
+  for (const char* what : {"program", "libraries", "processor", kPlansKey}) {
     const auto before = saved.environment.find(what), now = mine.environment.find(what);
     if (before == saved.environment.end() || now == mine.environment.end() || before->second == now->second) continue;
     log_warning(
@@ -254,6 +276,7 @@ int64_t StateIo::load_on_root(const std::string& resume, const Settings& setting
   }
   require_same_run(*point.path, point.header, header_, settings);
   require_same_start(*point.path, point.header, settings.model.init_from);
+  if (context_.device().is_cpu()) require_same_convolutions(*point.path, point.header, header_, settings);
   if (const auto hash = point.header.environment.find(kInitKey); hash != point.header.environment.end())
     header_.environment[kInitKey] = hash->second;
   load_checkpoint(*point.path, host_tensors_, LoadWhat::kEverything, beat_);

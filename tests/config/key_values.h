@@ -52,6 +52,7 @@ inline const std::map<std::string, KeyValues>& key_values() {
       {"model.batch_norm.views", {"separate", "both"}},
       {"model.batch_norm.momentum", {"0.2", ".inf"}},
       {"model.batch_norm.eps", {"1e-3", "small"}},
+      {"model.convolution", {"direct", "fft"}},
       {"model.init_from", {"encoder.safetensors", "[encoder.safetensors]"}},
       {"loss.type", {"barlow_twins", "ntxent"}},
       {"loss.algorithm", {"streaming", "stream"}},

@@ -139,6 +139,7 @@ class RandomSettings {
     s.optimizer.nesterov = s.optimizer.type == OptimizerType::kSgd && flag();
     s.schedule = {real(0, 100), pick(ScheduleType::kCosine, ScheduleType::kConstant)};
     if (flag()) s.schedule = {real(0, 100), ScheduleType::kStep, {real(1e-3, 1), real(1, 1e6)}, real(1e-3, 1)};
+    s.model.convolution = pick(ConvolutionAlgorithm::kDirect, ConvolutionAlgorithm::kWinograd);
     if (flag()) s.model.init_from = "dir/" + text();
     s.checkpoint = {whole(0, 1000000), whole(0, 1000000000), real(0, 1e6), whole(1, 1000000), flag()};
     s.train.max_minutes = real(0, 1e6);

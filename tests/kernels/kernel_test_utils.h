@@ -171,4 +171,10 @@ inline auto fires(const char* text) {
       testing::Property(&Error::what, testing::AllOf(testing::HasSubstr("internal error"), testing::HasSubstr(text)))));
 }
 
+// EXPECT_THAT(f, refuses(ExitCode::kDevice, "no plan")): f ends in an Error with this code whose line has this text.
+inline auto refuses(ExitCode code, const char* text) {
+  return testing::Throws<Error>(
+      testing::AllOf(testing::Property(&Error::code, code), testing::Property(&Error::what, testing::HasSubstr(text))));
+}
+
 }  // namespace simclr::test

@@ -20,6 +20,13 @@ TEST(PlanNames, AreNoneInATextOfNone) {
   EXPECT_EQ(read_plan_names("conv1.weight: "), (PlanNames{{"conv1.weight", ""}}));
 }
 
+TEST(PlanNames, OfACpuAreOneSentence) {
+  EXPECT_EQ(summarize_cpu_plans("conv1.weight: direct; direct; layer1.0.conv1.weight: direct; direct; direct"),
+            "direct");
+  EXPECT_EQ(summarize_cpu_plans("conv1.weight: direct; direct; layer1.0.conv1.weight: winograd; direct; winograd"),
+            "Winograd F(4x4, 3x3) in 2 of 5 passes, direct in the others");
+}
+
 TEST(PlanChoices, AreThoseOfTheRankUnlessShared) {
   EXPECT_EQ(PlanChoices{}.share("engine 3 knobs"), "engine 3 knobs");
 }

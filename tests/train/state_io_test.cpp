@@ -29,7 +29,8 @@ TEST(Beats, WhileARunIsPutTogetherSavedHashedAndEvaluated) {
     Context context(1);
     const Site site{context, collectives, collectives};
     Parts parts(settings, {}, site, beat);
-    EXPECT_EQ(beats, (40 + 8) + (2 + 2) + 40) << "drawn; hashed (pixels, labels); channel statistics";
+    EXPECT_EQ(beats, (40 + 8) + (2 + 2) + 40 + 12)
+        << "drawn; hashed (pixels, labels); channel statistics; plans of convolutions";
 
     CheckpointHeader header;
     header.config_yaml = print_config(settings);

@@ -1,0 +1,28 @@
+#include "kernels/conv2d/winograd_table.h"
+
+#include <algorithm>
+
+namespace simclr::conv2d {
+namespace {
+
+constexpr int64_t kTile = 4;              // places of y that one transform serves, along each side
+constexpr int64_t kFewestChannels = 24;   // with 16 the transforms cost more than the products save
+constexpr double kSmallestShare = 0.65;   // of the tiles' places, those on the map; 13x13 has 169/256, 6x6 only 36/64
+constexpr int64_t kFewestTiles = 64;      // of a shard: they share the transform of the weights
+constexpr int64_t kFewestOfWeights = 32;  // backward weights, where direct convolution is slow on small maps
+
+}  // namespace
+
+bool is_winograd_shape(const Conv2dParams& p) {
+  return p.kernel == 3 && p.stride == 1 && p.padding == 1 && !p.input_is_images;
+}
+
+bool winograd_is_faster(const Conv2dParams& p, Pass pass) {
+  if (!is_winograd_shape(p) || std::min(p.in_channels, p.out_channels) < kFewestChannels) return false;
+  const int64_t tiles = ((p.height + kTile - 1) / kTile) * ((p.width + kTile - 1) / kTile);  // of a sample
+  const double share = static_cast<double>(p.height * p.width) / static_cast<double>(tiles * kTile * kTile);
+  return share >= kSmallestShare &&
+         p.samples * tiles >= (pass == Pass::kBackwardWeights ? kFewestOfWeights : kFewestTiles);
+}
+
+}  // namespace simclr::conv2d
