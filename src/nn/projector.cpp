@@ -91,8 +91,8 @@ ConstMatrix Projector::backward(ConstMatrix h, ConstMatrix grad_z) {
 
 void Projector::initialize(uint64_t seed) {
   for (auto& layer : layers_) {
-    initialize_uniform(lc_.context.device(), *layer.weight, layer.in, seed);
-    if (layer.bias) initialize_uniform(lc_.context.device(), *layer.bias, layer.in, seed);
+    initialize_uniform(lc_.context, *layer.weight, layer.in, seed);
+    if (layer.bias) initialize_uniform(lc_.context, *layer.bias, layer.in, seed);
     if (layer.bn) layer.bn->initialize(1.0F);
   }
 }

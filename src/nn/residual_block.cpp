@@ -112,7 +112,7 @@ void ResidualBlock::update_running_statistics(const int* skip) {
 
 void ResidualBlock::initialize(uint64_t seed, bool zero_last_batch_norm) {
   const auto initialize_row = [&](Row& row, float gamma) {
-    initialize_kaiming_normal(context_->device(), row.conv.weight(), seed);
+    initialize_kaiming_normal(*context_, row.conv.weight(), seed);
     row.bn.initialize(gamma);
   };
   for (Row& row : rows_) initialize_row(row, zero_last_batch_norm && &row == &rows_.back() ? 0.0F : 1.0F);

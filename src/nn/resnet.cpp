@@ -107,7 +107,7 @@ void ResNet::backward(ConstMatrix grad_h, const GradientsReady& ready) {
 }
 
 void ResNet::initialize(uint64_t seed) {
-  initialize_kaiming_normal(lc_.context.device(), conv1_.weight(), seed);
+  initialize_kaiming_normal(lc_.context, conv1_.weight(), seed);
   bn1_.initialize(1.0F);
   for (auto& block : blocks_) block.initialize(seed, settings_.zero_init_residual);
 }

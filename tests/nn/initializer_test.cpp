@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "src/comm/single_process_collectives.h"
 #include "tests/harness/thread_collectives.h"
@@ -32,12 +33,12 @@ struct Drawn {
 
 Drawn kaiming(const std::string& name, std::vector<int64_t> shape, uint64_t seed) {
   Drawn d(name, std::move(shape));
-  initialize_kaiming_normal(*make_cpu_device(1), d.parameter, seed);
+  initialize_kaiming_normal(Context(1), d.parameter, seed);
   return d;
 }
 Drawn uniform(const std::string& name, std::vector<int64_t> shape, int64_t fan_in, uint64_t seed) {
   Drawn d(name, std::move(shape));
-  initialize_uniform(*make_cpu_device(1), d.parameter, fan_in, seed);
+  initialize_uniform(Context(1), d.parameter, fan_in, seed);
   return d;
 }
 
@@ -86,9 +87,39 @@ TEST(Initializer, WritesAnOddNumberOfElementsAndNoMore) {
   EXPECT_TRUE(kaiming("a", {3, 1, 3, 3}, 1).wrote_exactly_its_elements());
   EXPECT_TRUE(uniform("a", {7}, 4, 1).wrote_exactly_its_elements());
   Drawn d("a", {7});
-  initialize_constant(*make_cpu_device(1), d.parameter, 0.5F);
+  initialize_constant(Context(1), d.parameter, 0.5F);
   EXPECT_TRUE(d.wrote_exactly_its_elements());
   EXPECT_EQ(d.values[6], 0.5F);
+}
+
+// The formulas of kernels/initializer written out for one element at a time: what a checkpoint's first weights are.
+TEST(Initializer, IsTheFormulaOfSeedNameAndElement) {
+  constexpr uint64_t kSeed = 0x123456789;
+  const PhiloxKey key = philox_key(kSeed, RandomPurpose::kInitialWeights);
+  const uint64_t name = 0xaf63dc4c8601ec8c;  // FNV-1a of "a"
+  const auto words_of = [&](uint32_t pair) {
+    return philox4x32({pair, 0, static_cast<uint32_t>(name), static_cast<uint32_t>(name >> 32)}, key);
+  };
+  const auto unit = [](uint32_t high, uint32_t low) {
+    return std::ldexp(static_cast<double>(uint64_t{high} << 21 | low >> 11) + 1.0, -53);
+  };
+  const Drawn normal = kaiming("a", {8, 1, 3, 3}, kSeed), even = uniform("a", {72}, 9, kSeed);
+  for (uint32_t i = 0; i < 72; ++i) {
+    const PhiloxCounter words = words_of(i / 2);
+    const double u = unit(words[0], words[1]), v = unit(words[2], words[3]);
+    const double radius = std::sqrt(2.0 / 72.0) * std::sqrt(-2.0 * std::log(u)), angle = 2.0 * std::numbers::pi * v;
+    EXPECT_EQ(normal.values[i], static_cast<float>(radius * (i % 2 == 0 ? std::cos(angle) : std::sin(angle)))) << i;
+    EXPECT_EQ(even.values[i], static_cast<float>(1.0 / 3.0 * (2.0 * (i % 2 == 0 ? u : v) - 1.0))) << i;
+  }
+}
+
+TEST(Initializer, AnyNumberOfThreadsGivesTheSameBits) {
+  const Drawn one = kaiming("a", {64, 64, 3, 3}, 5);
+  std::vector<float> values(one.values.size(), test::kNaN);
+  Parameter p = one.parameter;
+  p.value = values.data();
+  initialize_kaiming_normal(Context(3), p, 5);
+  EXPECT_TRUE(test::same_bits(std::span<const float>(values).first(values.size() - 1), one.all()));
 }
 
 TEST(Initializer, SameNameAndSeedGiveSameBits) {
@@ -112,7 +143,7 @@ TEST(Initializer, AnotherNameOrSeedGivesUnrelatedNumbers) {
 
 TEST(Initializer, RefusesAMatrixAsAConvolution) {
   Drawn d("projector.0.weight", {4, 4});
-  EXPECT_THAT([&] { initialize_kaiming_normal(*make_cpu_device(1), d.parameter, 1); },
+  EXPECT_THAT([&] { initialize_kaiming_normal(Context(1), d.parameter, 1); },
               test::fires("projector.0.weight is not a convolution"));
 }
 
