@@ -54,7 +54,7 @@ std::span<const DevicePictures::Place> DevicePictures::provide(std::span<const i
     places_.push_back({next, picture.height, picture.width});
     next += picture.bytes();
   }
-  upload.start(memory_.data());
+  upload.start(memory_.data(), static_cast<size_t>(next));
   return places_;
 }
 

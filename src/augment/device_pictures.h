@@ -23,8 +23,8 @@ class DevicePictures {
     int64_t offset = 0, height = 0, width = 0;
   };
 
-  // The data set outlives this. most_at_once: pictures of one provide(). Looks at every picture once, and copies a set
-  // of up to resident_bytes: beat between pictures.
+  // The data set lies in memory (decodes() is false: asking it for a picture's size reads no pixel) and outlives this.
+  // most_at_once: pictures of one provide(). A set of up to resident_bytes is copied: beat between pictures.
   DevicePictures(Context& context, const Dataset& dataset, int64_t most_at_once, int64_t resident_bytes,
                  const Beat& beat = no_beat);
 

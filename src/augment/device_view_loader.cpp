@@ -23,7 +23,7 @@ DeviceRenderer::DeviceRenderer(Context& context, const ViewParams& params, int64
 const Images& DeviceRenderer::render(std::span<const uint8_t> pictures) {
   Upload& upload = *uploads_[turn_++ % uploads_.size()];
   std::memcpy(upload.host(), jobs_.data(), device_jobs_.bytes());
-  upload.start(device_jobs_.data());
+  upload.start(device_jobs_.data(), device_jobs_.bytes());
   render_views(context_.exec(), params_, pictures, ViewJobs(jobs_, device_jobs_.as<ViewJob>().data()), images_);
   return images_;
 }

@@ -53,7 +53,7 @@ const Images& UploadedImages::put(const ConstImages& host) {
       interleave(host.sample(k), pixels, reinterpret_cast<float*>(to) + k * each, [](float v) { return v; });
     }
   });
-  upload.start(memory_.data());
+  upload.start(memory_.data(), memory_.bytes());
   return images_;
 }
 

@@ -27,7 +27,7 @@ void ControlChannel::post(const ControlWord& word, const OnDevice& on_device) {
   SIMCLR_CHECK(next_ - first_pending_ <= kDelay, "the control words of step {} were not looked at", first_pending_);
   Slot& slot = slots_[static_cast<size_t>(word.step % (kDelay + 1))];
   std::memcpy(slot.upload->host(), &word, sizeof word);
-  slot.upload->start(slot.mine.data());
+  slot.upload->start(slot.mine.data(), sizeof(ControlWord));
   if (on_device.non_finite)
     device_.copy(slot.mine.data() + offsetof(ControlWord, non_finite), on_device.non_finite, sizeof word.non_finite);
   if (on_device.weights_hash)

@@ -29,7 +29,10 @@ class CpuUpload final : public Upload {
  public:
   explicit CpuUpload(size_t bytes) : memory_(bytes) {}
   std::byte* host() override { return memory_.data(); }
-  void start(void* device) override { std::memcpy(device, memory_.data(), memory_.size()); }
+  void start(void* device, size_t bytes) override {
+    SIMCLR_CHECK(bytes <= memory_.size(), "{} bytes of {} on the way to the device", bytes, memory_.size());
+    if (bytes > 0) std::memcpy(device, memory_.data(), bytes);
+  }
 
  private:
   std::vector<std::byte> memory_;

@@ -41,8 +41,9 @@ class CudaUpload final : public Upload {
     SIMCLR_CUDA(cudaEventSynchronize(left_.get()));  // at once when nothing was recorded
     return memory_.get();
   }
-  void start(void* device) override {
-    SIMCLR_CUDA(cudaMemcpyAsync(device, memory_.get(), bytes_, cudaMemcpyHostToDevice, stream_));
+  void start(void* device, size_t bytes) override {
+    SIMCLR_CHECK(bytes <= bytes_, "{} bytes of {} on the way to the device", bytes, bytes_);
+    if (bytes > 0) SIMCLR_CUDA(cudaMemcpyAsync(device, memory_.get(), bytes, cudaMemcpyHostToDevice, stream_));
     SIMCLR_CUDA(cudaEventRecord(left_.get(), stream_));
   }
 

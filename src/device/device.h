@@ -28,8 +28,8 @@ class Readback {
 class Upload {
  public:
   virtual ~Upload() = default;
-  virtual std::byte* host() = 0;         // waits until the last start() has left
-  virtual void start(void* device) = 0;  // queues the copy of the whole
+  virtual std::byte* host() = 0;                       // waits until the last start() has left
+  virtual void start(void* device, size_t bytes) = 0;  // queues the copy of the first so many
 };
 
 class Device {

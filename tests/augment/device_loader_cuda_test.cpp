@@ -13,53 +13,17 @@
 #include "src/augment/evaluation_loader.h"
 #include "src/augment/make_sources.h"
 #include "src/device/choose_device.h"
-#include "tests/kernels/cuda_support.h"
-
-// After it: brings a namespace simclr::testing, in whose presence the header above would not find GoogleTest's.
-#include "tests/augment/pictures.h"
+#include "tests/augment/on_gpu.h"
 
 namespace simclr {
 namespace {
 
-using simclr::testing::noise_picture;
 using simclr::testing::TestPicture;
 using simclr::testing::usual_views;
 using ::testing::HasSubstr;
 
-// Pictures of different sizes, 24 to 40 pixels high, that are made when somebody asks.
-class OddPictures : public Dataset {
- public:
-  explicit OddPictures(int64_t count) : count_(count) {}
-  int64_t count() const override { return count_; }
-  int32_t label(int64_t) const override { return 0; }
-  const std::vector<std::string>& class_names() const override { return names_; }
-  std::string fingerprint(const Beat&) const override { return ""; }
-  PictureView picture(int64_t i, std::vector<uint8_t>& storage) const override {
-    TestPicture made = noise_picture(24 + i % 17, 30 + i % 5, static_cast<uint32_t>(i));
-    storage = std::move(made.pixels);
-    return {storage.data(), made.height, made.width};
-  }
-  int64_t bytes() const {
-    int64_t total = 0;
-    for (int64_t i = 0; i < count_; ++i) total += 3 * (24 + i % 17) * (30 + i % 5);
-    return total;
-  }
-
- private:
-  int64_t count_;
-  std::vector<std::string> names_ = {"noise"};
-};
-
 constexpr uint64_t kSeed = 11;
 constexpr int64_t kSteps = 7;  // more than steps are under way, and into the second epoch
-
-// What a view of images holds, as stored and padded.
-std::vector<std::byte> bytes_of(Device& device, const ConstImages& images) {
-  const auto places = static_cast<size_t>(images.shards * images.samples * images.height * images.width);
-  std::vector<std::byte> bytes(places * kCudaImageChannels * size_of(images.type));
-  device.download(bytes.data(), images.data, bytes.size());
-  return bytes;
-}
 
 struct Collected {
   std::vector<std::byte> images;
@@ -163,9 +127,26 @@ TEST(DevicePictures, AreThereWhenTheyAreNeeded) {
       }
     }
     for (const auto& [sample, readback] : expected) {
-      const TestPicture picture = noise_picture(24 + sample % 17, 30 + sample % 5, static_cast<uint32_t>(sample));
+      const TestPicture picture = odd_picture(sample);
       EXPECT_EQ(std::memcmp(readbacks[readback]->wait(), picture.pixels.data(), picture.pixels.size()), 0) << sample;
     }
+  }
+}
+
+// A streamed call sends as much as it needs, not as much as there is room for.
+TEST(DevicePictures, SendOnlyWhatACallAsksFor) {
+  const OddPictures dataset(30);
+  Context context(make_cuda_device({}));
+  DevicePictures pictures(context, dataset, 4, 0);
+  const std::vector<int64_t> four = {3, 5, 8, 9}, one = {7};
+  const auto places = pictures.provide(four);
+  const std::vector<DevicePictures::Place> before(places.begin(), places.end());
+  pictures.provide(one);
+  for (size_t k = 2; k < 4; ++k) {  // picture 7 has covered the first and a part of the second
+    const TestPicture expected = odd_picture(four[k]);
+    std::vector<uint8_t> found(expected.pixels.size());
+    context.device().download(found.data(), pictures.bytes().data() + before[k].offset, found.size());
+    EXPECT_EQ(found, expected.pixels) << four[k];
   }
 }
 
@@ -191,11 +172,7 @@ TEST(DeviceEvaluationSource, ShowsTheWholePicturesOfTheHost) {
   std::vector<float> expected(8 * 3 * 16 * 16);
   for (const int64_t first : {0, 8}) {
     const std::vector<std::byte> bytes = bytes_of(context.device(), source->load(first));
-    std::vector<float> values(bytes.size() / sizeof(float));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
-    EXPECT_TRUE(test::padding_is_zero(values, 3, kCudaImageChannels));
-    const std::vector<float> planar =
-        test::from_nhwc<float>(std::span<const float>(values), 8, 3, 256, kCudaImageChannels);
+    const std::vector<float> planar = planar_floats(bytes, 8, 256);
     host.fill(first, {expected.data(), 2, 4, 3, 16, 16});
     for (size_t i = 0; i < planar.size(); ++i) {
       if (expected[i] == 0 && first == 8 && i >= 5 * 3 * 256) {

@@ -101,10 +101,25 @@ TEST(CudaDevice, SendsWhatTheHostHadWhenItStarted) {
     device.copy(before.data(), buffer.data(), buffer.bytes());
     const std::vector<float> now = counted(300, static_cast<float>(round));
     std::memcpy(upload->host(), now.data(), buffer.bytes());
-    upload->start(buffer.data());
+    upload->start(buffer.data(), buffer.bytes());
   }
   EXPECT_EQ(download(device, buffer), counted(300, 3));
   EXPECT_EQ(download(device, before), counted(300, 2));
+}
+
+TEST(CudaDevice, SendsTheFirstBytesAndNoMore) {
+  Context context(make_cuda_device({}));
+  Device& device = context.device();
+  const Buffer buffer = context.allocate_elements<float>(300);
+  const auto upload = device.make_upload(buffer.bytes());
+  std::vector<float> expected = counted(300, 1);
+  std::memcpy(upload->host(), expected.data(), buffer.bytes());
+  upload->start(buffer.data(), 200 * sizeof(float));
+  std::fill(expected.begin() + 200, expected.end(), 0.0F);
+  EXPECT_EQ(download(device, buffer), expected);
+  upload->start(nullptr, 0);
+  EXPECT_THAT([&] { upload->start(buffer.data(), buffer.bytes() + 1); },
+              ::testing::ThrowsMessage<std::exception>(HasSubstr("1201 bytes of 1200 on the way")));
 }
 
 TEST(CudaDevice, SaysHowMuchMemoryIsMissing) {

@@ -65,6 +65,18 @@ TEST(Buffer, SaysWhenThereIsNoMemory) {
   }
 }
 
+TEST(Upload, SendsTheFirstBytesAndNoMore) {
+  const auto device = make_cpu_device(1);
+  const auto upload = device->make_upload(4);
+  std::fill_n(upload->host(), 4, std::byte{7});
+  std::vector<std::byte> to(4, std::byte{1});
+  upload->start(to.data(), 3);
+  EXPECT_EQ(to, (std::vector{std::byte{7}, std::byte{7}, std::byte{7}, std::byte{1}}));
+  upload->start(nullptr, 0);
+  EXPECT_THAT([&] { upload->start(to.data(), 5); },
+              testing::ThrowsMessage<std::exception>(testing::HasSubstr("5 bytes of 4 on the way")));
+}
+
 TEST(Context, ReserveGrowsAndNeverShrinks) {
   Context context(3);
   const auto& cpu = std::get<CpuExec>(context.exec());
