@@ -13,8 +13,9 @@ needs curl, md5sum and tar
 TEXT
 }
 
-# Checksums. CIFAR: published on https://www.cs.toronto.edu/~kriz/cifar.html. The others: as torchvision's datasets check
-# them (torchvision/datasets/stl10.py, mnist.py), since their authors publish none.
+# Checksums. CIFAR: published on https://www.cs.toronto.edu/~kriz/cifar.html; Fashion-MNIST: in the README of its authors,
+# https://github.com/zalandoresearch/fashion-mnist#get-the-data. STL-10 and MNIST: as torchvision checks them
+# (torchvision/datasets/stl10.py, mnist.py), since their authors publish none.
 name=${1:-}
 folder=${2:-data}
 unpack=
