@@ -67,6 +67,7 @@ k-NN accuracy on test pictures, from the encoder's outputs alone
 in all $(seconds_since "$begin") s
 
 What came out: $run
+  report.html    the run on one page, for a browser
   metrics.jsonl  one line a step        checkpoints/  the encoder, safetensors
 What next:
   the same bits on one rank   $build/simclr_train --config configs/quickstart.yaml --output runs/one-rank
