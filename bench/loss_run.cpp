@@ -2,16 +2,14 @@
 // outputs in two .npy files, one rank, eight shards. Prints one JSON object; Google Benchmark is not used, because the
 // peak memory of a process is that of everything which it has run.
 //   loss_run einsum|streaming VIEW1.npy VIEW2.npy TEMPERATURE THREADS REPEATS [GRAD1.npy GRAD2.npy]
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 
+#include "bench/process_memory.h"
 #include "src/base/print.h"
 #include "src/base/progress_line.h"
 #include "src/check_loss/views.h"
@@ -23,15 +21,6 @@ namespace simclr {
 namespace {
 
 constexpr int64_t kShards = 8;
-
-// "VmHWM", the most memory so far, or "VmRSS", the memory now: bytes of this process that are in the machine's memory.
-int64_t memory_bytes(const std::string& name) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(name + ":")) return std::stoll(line.substr(name.size() + 1)) * 1024;
-  }
-  fail(ExitCode::kOther, "no {} in /proc/self/status", name);
-}
 
 // f(image, view, row among the rows by shards)
 template <typename F>
