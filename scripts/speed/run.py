@@ -57,9 +57,17 @@ def alternate(commands, rounds, run):
     return {name: runs for name, runs in results.items() if name not in failed}
 
 
+def values(runs, key):
+    """Of all rounds; a key holds one value or a list of them."""
+    return [value for run in runs for value in (run[key] if isinstance(run[key], list) else [run[key]])]
+
+
 def median(runs, key):
-    """Over all values of all rounds; a key holds one value or a list of them."""
-    return statistics.median(value for run in runs for value in (run[key] if isinstance(run[key], list) else [run[key]]))
+    return statistics.median(values(runs, key))
+
+
+def least(runs, key):
+    return min(values(runs, key))
 
 
 def machine():
