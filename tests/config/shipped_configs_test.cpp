@@ -34,7 +34,7 @@ TEST(ShippedConfigs, EachLoadsAndMaySplitOverOneToEightRanks) {
     for (const int ranks : {1, 2, 4, 8}) EXPECT_NO_THROW(validate_ranks(settings, ranks)) << file;
     ++files;
   }
-  EXPECT_EQ(files, 9);
+  EXPECT_EQ(files, 11);
 }
 
 TEST(ShippedConfigs, TheReferenceHasEveryKeyWithItsDefaultUnitAndRange) {
@@ -53,6 +53,17 @@ TEST(ShippedConfigs, TheReferenceHasEveryKeyWithItsDefaultUnitAndRange) {
     EXPECT_LT(line.find("  # ") + 5, line.rfind(" [" + key.description())) << key.path << " has no meaning";
   }
   EXPECT_EQ(origins.size(), all_keys().size());
+}
+
+TEST(ShippedConfigs, LongerCifar10RunsDifferInNameAndEpochsAlone) {
+  for (const int64_t epochs : {500, 1000}) {
+    const std::string name = "cifar10_" + std::to_string(epochs) + "_epochs";
+    Settings expected = load_settings(kFolder + "/cifar10.yaml", {"data.path=/data"});
+    ASSERT_EQ(expected.train.epochs, 100);
+    expected.run.name = name;
+    expected.train.epochs = epochs;
+    EXPECT_EQ(load_settings(kFolder + "/" + name + ".yaml", {"data.path=/data"}), expected) << name;
+  }
 }
 
 TEST(ShippedConfigs, QuickstartIsTheRecipeThatWasMeasured) {
