@@ -17,7 +17,7 @@ tiny=(--config "$folder/run.yaml" --set data.synthetic.train_images=64 --set dat
 auto=$("$program" "${tiny[@]}" --set run.device=auto --output "$folder/auto" 2>&1)
 code=$?
 echo "device auto: exit code $code: $(grep -m 1 'no GPU' <<<"$auto")"
-[ "$code" -eq 0 ] && grep -q 'no GPU: .*; training on the CPU' <<<"$auto" || { echo "$auto" && exit 1; }
+[ "$code" -eq 0 ] && grep -q 'no GPU: .*; computing on the CPU' <<<"$auto" || { echo "$auto" && exit 1; }
 
 cuda=$("$program" "${tiny[@]}" --set run.device=cuda --output "$folder/cuda" 2>&1)
 code=$?

@@ -44,7 +44,7 @@ DeviceDecision agree_on_device(Collectives& bootstrap, const Topology& topology,
     const auto rank = without - all.begin();
     const bool none = std::all_of(all.begin(), all.end(), [](const ProbeFacts& f) { return f.count == 0; });
     if (none && choice == DeviceChoice::kAuto)
-      return {.sentence = fmt::format("no GPU: {}; training on the CPU", without->reason.data())};
+      return {.sentence = fmt::format("no GPU: {}; computing on the CPU", without->reason.data())};
     if (none) {
       throw AgreedError(ExitCode::kDevice,
                         fmt::format("run.device: cuda, but there is no GPU: {}; use a machine with one, or cpu or auto",

@@ -104,6 +104,24 @@ std::optional<RecordedPlans> plans_of_checkpoint(const std::filesystem::path& fo
   });
 }
 
+// A mistyped model.init_from is told before the data set is read, which may take minutes. Whether its tensors fit is
+// seen when the network is there. A run that goes on from a checkpoint does not need the file.
+void look_for_start_weights(const std::filesystem::path& folder, const CommandLine& line, const Settings& settings,
+                            Collectives& ranks, const Beat& beat) {
+  agree_on(ranks, [&] {
+    if (ranks.rank() != 0 || settings.model.init_from.empty()) return;
+    const bool goes_on =
+        !line.dry_run &&
+        CheckpointStore(folder / "checkpoints", settings.checkpoint.keep, beat).resolve(line.resume).path.has_value();
+    if (goes_on) return;
+    try {
+      const SafetensorsFile file(settings.model.init_from);
+    } catch (const Error& error) {
+      fail(error.code(), "model.init_from: {}; name another file", error.what());
+    }
+  });
+}
+
 // An error of this rank alone is told before anything is destroyed: to give memory of a GPU back is to wait for what is
 // queued there, and that may wait for ranks that wait for this one.
 template <typename Work>
@@ -177,6 +195,8 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
   const Settings settings = resolve_for_device(given, decision.cuda);
   const std::filesystem::path folder = line.dry_run ? "" : open_run_folder(line, settings, topology, run);
   run.start_deadline.reset();
+  const Beat beat = [&] { run.heartbeat.beat(); };
+  look_for_start_weights(folder, line, settings, *run.bootstrap, beat);
   set_up_device(decision, settings, topology, run);
   const Site site = run.site();
   if (const auto warning = binding_warning(topology, settings.run.threads); warning && first)
@@ -187,7 +207,6 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
     require_equal(site.host, ExitCode::kDevice, "libraries", site.context.library_version() + nccl_version(),
                   "the bits of a result depend on them: use one image on all hosts, or train.reduction: fastest");
   }
-  const Beat beat = [&] { run.heartbeat.beat(); };
   Parts parts(settings, topology, site, beat, plans_of_checkpoint(folder, line, settings, site, beat));
   beat();
   if (!site.context.device().is_cpu()) {
@@ -197,20 +216,20 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
   const std::vector<std::string> facts =
       describe_start({.parts = parts, .topology = topology, .mpi_version = run.session->library_version()});
   if (first) {
+    if (line.dry_run) {
+      for (const auto& text : describe_parameters(parts.model)) log_info("{}", text);
+    }
     for (const auto& text : facts) log_info("{}", text);
     if (!folder.empty()) log_info("run folder: {}", folder.string());
   }
-  if (line.dry_run) {
-    if (first) {
-      for (const auto& text : describe_parameters(parts.model)) log_info("{}", text);
-    }
-    return leave_in_order(run.way(), ExitCode::kDone);
-  }
-
-  handle_stop_signals();
+  if (!line.dry_run) handle_stop_signals();
 
   StateIo state(CheckpointStore(folder / "checkpoints", settings.checkpoint.keep, beat), make_header(parts, topology),
                 parts.model, *parts.optimizer, site, beat);
+  if (line.dry_run) {
+    if (!settings.model.init_from.empty()) state.start_from(settings.model.init_from);
+    return leave_in_order(run.way(), ExitCode::kDone);
+  }
   const int64_t first_step = state.resume(line.resume, settings);
   if (first_step == 0 && !settings.model.init_from.empty()) state.start_from(settings.model.init_from);
   require_equal(site.host, ExitCode::kDevice, "the weights before the first step", state.weights_hash(),

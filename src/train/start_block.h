@@ -14,7 +14,7 @@ struct StartFacts {
   std::string mpi_version;
 };
 
-// One line a parameter, name and shape: what --dry-run adds.
+// One line a parameter, name and shape: what --dry-run tells first.
 std::vector<std::string> describe_parameters(const Model& model);
 
 // One line each: ranks and threads, libraries, data, network, what an anchor sees, schedule, memory, the promise.

@@ -95,7 +95,7 @@ TEST_F(DeviceAgreement, NobodyHasOne) {
   see("EMULATOR_NO_DEVICE", "device");
   const DeviceDecision decision = decide(DeviceChoice::kAuto);
   EXPECT_FALSE(decision.cuda);
-  EXPECT_THAT(decision.sentence, AllOf(HasSubstr("no GPU: "), HasSubstr("training on the CPU")));
+  EXPECT_THAT(decision.sentence, AllOf(HasSubstr("no GPU: "), HasSubstr("computing on the CPU")));
   EXPECT_THAT(refusal(DeviceChoice::kCuda), HasSubstr("run.device: cuda, but there is no GPU"));
   EXPECT_EQ(decide(DeviceChoice::kCpu).sentence, "") << "nobody wanted one";
 }

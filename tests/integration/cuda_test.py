@@ -171,7 +171,7 @@ with Folder() as folder:
         sys.exit(0)
     knob("EMULATOR_NO_DEVICE", "driver")
     auto = run(2, dict(GPU, **{"run.device": "auto", "train.epochs": 1}), folder / "no_driver")
-    check(auto.code == 0 and "no GPU: no NVIDIA driver is loaded; training on the CPU" in auto.output, "auto without driver", auto)
+    check(auto.code == 0 and "no GPU: no NVIDIA driver is loaded; computing on the CPU" in auto.output, "auto without driver", auto)
     wanted = run(2, GPU, folder / "wanted")
     check(wanted.code == 4 and wanted.output.count("run.device: cuda, but there is no GPU: no NVIDIA driver is loaded") == 1,
           "cuda without driver: exit code 4, said once", wanted)

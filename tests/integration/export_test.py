@@ -7,6 +7,9 @@ import struct
 from program import *
 
 
+MADE = SMALL | {"views.normalize.mean": "[0.5,0.25,0.125]", "views.normalize.std": "[0.25,0.5,1]"}
+
+
 def command_output(*words):
     done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, env=environment())
     return done.returncode, done.stdout + done.stderr
@@ -17,12 +20,17 @@ def header_of(path):
     return json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])
 
 
+def int64_of(path, name):
+    data, entry = path.read_bytes(), header_of(path)[name]
+    return struct.unpack_from("<q", data, 8 + struct.unpack("<Q", data[:8])[0] + entry["data_offsets"][0])[0]
+
+
 def info_line(path, key):
     return [line.split(": ")[1] for line in command_output("info", path)[1].splitlines() if line.startswith(key + ":")]
 
 
 def round_trip(folder):
-    source = run(1, SMALL, folder / "source")
+    source = run(1, MADE, folder / "source")
     check(source.code == 0, "a run to export from", source)
     both = folder / "both.safetensors"
     code, text = command_output("export", folder / "source", "--output", both, "--include-projector")
@@ -31,13 +39,14 @@ def round_trip(folder):
     code, _ = command_output("export", "--checkpoint", source.checkpoints[-1], "--output", encoder)
     header = header_of(encoder)
     check(code == 0 and not any(name.startswith(("projector.", "optimizer.")) for name in header), "the encoder alone")
-    check(header["layer1.0.bn2.num_batches_tracked"]["dtype"] == "I64", "counters of batch norm are there")
+    counter = "layer1.0.bn2.num_batches_tracked"
+    check(header[counter]["dtype"] == "I64" and int64_of(encoder, counter) == 10, "counters of batch norm stand at the ten steps")
     meta = header["__metadata__"]
     check((meta["stem"], meta["depth"], meta["width"], meta["step"]) == ("cifar", "10", "8", "10"), "metadata: the network")
-    check(len(json.loads(meta["mean"])) == 3 and len(json.loads(meta["std"])) == 3, "metadata: the normalisation")
+    check((json.loads(meta["mean"]), json.loads(meta["std"])) == ([0.5, 0.25, 0.125], [0.25, 0.5, 1]), "metadata: the normalisation")
 
     for ranks in (1, 2):
-        again = run(ranks, SMALL | {"model.init_from": both}, folder / f"again{ranks}")
+        again = run(ranks, MADE | {"model.init_from": both}, folder / f"again{ranks}")
         check(again.code == 0, f"{ranks} ranks start from a file", again)
         check(again.knn[0] == source.knn[10], "and are as good before the first step as the source after its last")
         check(info_line(again.checkpoints[-1], "init_sha256") == info_line(source.checkpoints[-1], "weights sha256"),
@@ -45,12 +54,19 @@ def round_trip(folder):
         hashes = [again.weights_hash()] + ([] if ranks == 1 else hashes)
     check(len(set(hashes)) == 1, "the same weights on 1 and 2 ranks")
 
-    longer = SMALL | {"train.epochs": 3, "resume.allow": "[epochs]"}
+    longer = MADE | {"train.epochs": 3, "resume.allow": "[epochs]"}
     on = run(1, longer | {"model.init_from": folder / "gone"}, folder / "again1")
     check(on.code == 0 and info_line(on.checkpoints[-1], "init_sha256") != [], "a resume does not read the file", on)
     other = run(1, longer, folder / "again2")
     check(other.code == 2 and "started from the weights of a file" in other.output, "a resume without it is refused", other)
-    wrong = run(2, SMALL | {"model.init_from": encoder, "model.encoder.width": 16}, folder / "wrong")
+    # A mistyped name is told before data are read, here of a folder that is not there; a dry run reads the whole file.
+    typo = run(2, MADE | {"model.init_from": folder / "gone", "data.format": "image_folder", "data.path": folder / "none"}, folder / "typo")
+    check(typo.code == 6 and f"model.init_from: cannot read {folder / 'gone'}" in typo.output, "a name without a file is refused first", typo)
+    dry = run(1, MADE | {"model.init_from": encoder}, folder / "dry", ["--dry-run"])
+    check(dry.code == 0 and "starts from " in dry.output.splitlines()[-1], "a dry run says what it would start from", dry)
+    dry = run(1, MADE | {"model.init_from": encoder, "model.encoder.width": 16}, folder / "dry", ["--dry-run"])
+    check(dry.code == 6 and "does not fit the configured network" in dry.output, "and whether it fits", dry)
+    wrong = run(2, MADE | {"model.init_from": encoder, "model.encoder.width": 16}, folder / "wrong")
     check(wrong.code == 6 and "conv1.weight (F32 [8, 3, 3, 3] in the file, F32 [16, 3, 3, 3] wanted)" in wrong.output,
           "another network is refused by name", wrong)
 
@@ -69,7 +85,7 @@ def against_torchvision(folder):
     pictures = numpy.frombuffer((data / "test_batch.bin").read_bytes(), numpy.uint8).reshape(-1, CIFAR_RECORD)[:, 1:]
     pictures = torch.from_numpy(pictures.reshape(-1, 3, 32, 32) / 255.0).double()
     for name, depth, stem in (("resnet18", 18, "cifar"), ("resnet18", 18, "imagenet"), ("resnet34", 34, "imagenet"),
-                              ("resnet50", 50, "cifar")):
+                              ("resnet50", 50, "cifar"), ("resnet50", 50, "imagenet")):
         settings = CIFAR | {"data.path": data, "data.image_size": 32, "model.encoder.depth": depth,
                             "model.encoder.width": 64, "model.encoder.stem": stem, "train.max_steps": 2,
                             "train.global_batch": 8, "evaluate.knn.every_epochs": 0}
