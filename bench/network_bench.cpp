@@ -18,16 +18,18 @@ void encoder_step(benchmark::State& state) {
   Context context(static_cast<int>(state.range(3)));
   SingleProcessCollectives collectives;
   ParameterStore store;
+  ActivationArena arena;
   const LayerContext lc{
       context,
       collectives,
       store,
+      arena,
       ShardGeometry{.shards = 8, .local_shards = 8, .first_shard = 0, .images_per_shard = images / 16},
       BatchNormSettings{},
       PlanChoices{.algorithm = static_cast<ConvolutionAlgorithm>(state.range(4)), .before = {}}};
   ResNet net(lc, {.depth = depth, .width = width}, 32);
   store.allocate(context);
-  net.allocate_gradients(context);
+  arena.allocate(context);
   net.initialize(1);
 
   Images x{nullptr, 8, images / 8, 3, 32, 32};

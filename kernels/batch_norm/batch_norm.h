@@ -66,7 +66,7 @@ void batch_norm_backward_sums(const Exec& exec, ConstActivation grad_y, ConstAct
 void batch_norm_parameter_gradients(const Exec& exec, const double* sums, int64_t channels, int groups,
                                     BatchNormStatistics statistics, float* grad_gamma, float* grad_beta);
 
-// grad_x may be grad_y.
+// grad_x may be grad_y or x.
 void batch_norm_backward_apply(const Exec& exec, ConstActivation grad_y, ConstActivation x,
                                BatchNormStatistics statistics, const BatchNormBackward& how, const double* sums,
                                int64_t count, Activation grad_x);

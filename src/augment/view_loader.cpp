@@ -15,15 +15,16 @@ namespace {
 
 // One batch in use, the others ahead: two, or one where a batch is large (memory is then worth more than slack).
 constexpr size_t kLargeBatchBytes = size_t{256} << 20;
-size_t slots_for(size_t batch_bytes) {
-  return batch_bytes > kLargeBatchBytes ? 2 : 3;
-}
-
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace
+
+size_t batch_slots(int workers, size_t batch_bytes) {
+  if (workers == 0) return 1;
+  return batch_bytes > kLargeBatchBytes ? 2 : 3;
+}
 
 int resolve_workers(int setting, bool decodes, int threads) {
   if (setting >= 0) return setting;
@@ -53,7 +54,7 @@ ViewLoader::ViewLoader(const Dataset& dataset, const SamplePlan& plan, const Vie
                .height = params.size,
                .width = params.size};
   const size_t bytes = static_cast<size_t>(shape.elements()) * sizeof(float);
-  slots_.resize(settings.workers == 0 ? 1 : slots_for(bytes));
+  slots_.resize(batch_slots(settings.workers, bytes));
   for (Slot& slot : slots_) {
     slot.memory = Buffer(bytes);
     slot.batch.images = shape;

@@ -29,6 +29,9 @@ struct ViewLoaderSettings {
 // 32x32 pictures. Pictures that are decoded: `threads`, the cores of this rank; they wait while nothing is to be done.
 int resolve_workers(int setting, bool decodes, int threads);
 
+// How many batches it holds at a time: the one in use and those ahead.
+size_t batch_slots(int workers, size_t batch_bytes);
+
 class ViewLoader final : public BatchSource {
  public:
   // The data set, the plan and their data outlive the loader. Work begins at once.

@@ -71,9 +71,18 @@ void describe(Parser& parser, CommandLine& into, bool& version) {
   app.add_option("--output", into.output, "The run folder. Default: run.output_dir/run.name")->type_name("DIR");
   app.add_flag("--dry-run", into.dry_run, "Do everything up to the first step: shapes, parameters, memory; then end");
   app.add_flag("--print-config", into.print_config, "Print the resolved configuration as YAML and end");
+  app.add_option(
+         "--profile", into.profile_steps,
+         "Measure so many steps op by op (CPU): a table in the log and in profile.txt, and a trace for Chrome or "
+         "Perfetto; training goes on. Default: 20")
+      ->type_name("[STEPS]")
+      ->expected(0, 1)
+      ->default_str("20")
+      ->check(CLI::Range(int64_t{1}, int64_t{1000}));
   app.add_flag("-q,--quiet", into.quiet, "Print warnings, errors and how it ended; train.log has everything");
   app.add_flag("--version", version, "Print the versions of the program and its libraries and end");
-  for (const char* name : {"--config", "--set", "--resume", "--output"}) app.get_option(name)->group("Training");
+  for (const char* name : {"--config", "--set", "--resume", "--output", "--profile"})
+    app.get_option(name)->group("Training");
   for (const char* name : {"--dry-run", "--print-config"}) app.get_option(name)->group("Looking before training");
   for (const char* name : {"--quiet", "--version", "--help"}) app.get_option(name)->group("General");
   app.footer(
@@ -133,6 +142,9 @@ void check_train(const CommandLine& line) {
     fail(ExitCode::kUsage, "no configuration; start with --config FILE, e.g. --config configs/quickstart.yaml ({})",
          kHint);
   }
+  if (line.profile_steps > 0 && (line.dry_run || line.print_config))
+    fail(ExitCode::kUsage, "--profile measures steps, and {} makes none; leave one of them out ({})",
+         line.dry_run ? "--dry-run" : "--print-config", kHint);
   if (line.resume.empty()) fail(ExitCode::kUsage, "--resume is empty; expected auto, none or a checkpoint ({})", kHint);
 }
 

@@ -86,6 +86,7 @@ struct CommandLine {
   bool dry_run = false;         // kTrain: everything up to the first step
   bool print_config = false;    // kTrain: print the resolved configuration and end
   bool quiet = false;           // kTrain: the console has warnings, errors and the end alone
+  int64_t profile_steps = 0;    // kTrain: steps to measure op by op; 0 = none
   std::string info_file;        // kInfo: the checkpoint
   LossCommand loss;             // kLoss
   PreviewCommand preview;       // kPreview

@@ -26,6 +26,8 @@ struct GpuFacts {
   int32_t ordinal = 0;  // within what the process sees
 };
 GpuFacts read_gpu(int ordinal);
+// Of the GPU that this process computes on.
+int64_t free_gpu_bytes();
 
 // The ordinal of a rank's GPU: the only one that it sees (a launcher that gives each rank its own), else the one of its
 // place on the node. Error(kDevice) with both numbers when there are fewer GPUs than ranks on the node.

@@ -8,6 +8,7 @@
 #include "kernels/common/exec.h"
 #include "src/device/buffer.h"
 #include "src/device/device.h"
+#include "src/device/profiler.h"
 
 namespace simclr {
 
@@ -38,6 +39,10 @@ class Context {
 
   size_t allocated_bytes() const { return allocated_bytes_; }
 
+  // Null while nobody asks where the time goes. The profiler outlives its use here.
+  Profiler* profiler() const { return profiler_; }
+  void set_profiler(Profiler* profiler) { profiler_ = profiler; }
+
  private:
   void reserve_on(CpuExec& exec, const ScratchNeed& need);
   void reserve_on(CudaExec& exec, const ScratchNeed& need);
@@ -47,6 +52,7 @@ class Context {
   Buffer workspace_;
   Buffer thread_scratch_;
   size_t allocated_bytes_ = 0;
+  Profiler* profiler_ = nullptr;
 };
 
 }  // namespace simclr

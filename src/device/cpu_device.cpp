@@ -48,14 +48,22 @@ class CpuDevice final : public Device {
   Exec exec() const override { return CpuExec{.threads = threads_}; }
 
   std::byte* allocate(size_t bytes) override {
-    const size_t rounded = (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
-    // rounded < bytes: the sum above has wrapped around, as it does for a negative count of elements.
-    void* memory = rounded >= bytes ? std::aligned_alloc(kBufferAlignment, rounded) : nullptr;
-    if (!memory) fail(ExitCode::kDevice, "no memory for a buffer of {} bytes; use a smaller batch or network", bytes);
-    std::memset(memory, 0, rounded);
-    return static_cast<std::byte*>(memory);
+    // Large blocks come as untouched pages from calloc: they count only when they are used. What it returned stands
+    // before the aligned memory. total < bytes: the sum has wrapped around, as for a negative count of elements.
+    const size_t total = bytes + kBufferAlignment + sizeof(void*);
+    void* const block = total > bytes ? std::calloc(total, 1) : nullptr;
+    if (!block) fail(ExitCode::kDevice, "no memory for a buffer of {} bytes; use a smaller batch or network", bytes);
+    const auto address = reinterpret_cast<uintptr_t>(block) + sizeof(void*);
+    auto* const memory =
+        reinterpret_cast<std::byte*>((address + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment);
+    std::memcpy(memory - sizeof block, &block, sizeof block);
+    return memory;
   }
-  void release(std::byte* memory) noexcept override { std::free(memory); }
+  void release(std::byte* memory) noexcept override {
+    void* block = nullptr;
+    std::memcpy(&block, memory - sizeof block, sizeof block);
+    std::free(block);
+  }
 
   void upload(void* device, const void* host, size_t bytes) override { copy(device, host, bytes); }
   void download(void* host, const void* device, size_t bytes) override { copy(host, device, bytes); }

@@ -178,4 +178,10 @@ GpuFacts read_gpu(int ordinal) {
   return facts;
 }
 
+int64_t free_gpu_bytes() {
+  size_t free = 0, total = 0;
+  SIMCLR_CUDA(cudaMemGetInfo(&free, &total));
+  return static_cast<int64_t>(free);
+}
+
 }  // namespace simclr

@@ -11,6 +11,10 @@ GpuFacts read_gpu(int) {
   fail(ExitCode::kOther, "internal error: a GPU in a build without CUDA");
 }
 
+int64_t free_gpu_bytes() {
+  fail(ExitCode::kOther, "internal error: a GPU in a build without CUDA");
+}
+
 std::shared_ptr<Device> make_cuda_device(const CudaDeviceOptions&) {
   fail(ExitCode::kOther, "internal error: a GPU in a build without CUDA");
 }

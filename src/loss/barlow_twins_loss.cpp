@@ -38,8 +38,15 @@ Matrix BarlowTwinsLoss::y() const {
   return {y_.as<float>().data(), problem_.rows(), problem_.columns, y_stride_};
 }
 
+// y1^T y2 over the images of this rank; backward y2 G^T and y1 G.
+Work BarlowTwinsLoss::work(int products) const {
+  const auto pairs = static_cast<double>(problem_.rows()) / 2, columns = static_cast<double>(problem_.columns);
+  return {.flops = products * 2 * pairs * columns * columns, .bytes = 0};
+}
+
 const double* BarlowTwinsLoss::forward(const ConstMatrix& z) {
   const Exec& exec = context_.exec();
+  const ProfileSpan span(context_.profiler(), {OpKind::kLoss, "loss", "forward"}, [&] { return work(1); });
   SIMCLR_CHECK(z.rows == problem_.rows() && z.cols == problem_.columns, "z is [{}, {}], the loss was made for [{}, {}]",
                z.rows, z.cols, problem_.rows(), problem_.columns);
   const auto sums = sums_.as<double>(), squares = squares_.as<double>();  // [2, C]
@@ -59,6 +66,7 @@ const double* BarlowTwinsLoss::forward(const ConstMatrix& z) {
 }
 
 void BarlowTwinsLoss::backward(const Matrix& grad_z) {
+  const ProfileSpan span(context_.profiler(), {OpKind::kLoss, "loss", "backward"}, [&] { return work(2); });
   SIMCLR_CHECK(has_forward_, "backward() without a forward() before it");
   has_forward_ = false;
   barlow_twins_backward(context_.exec(), y(), problem_, products_.as<float>().data(), inv_std_.as<double>().data(),

@@ -20,6 +20,7 @@ class BarlowTwinsLoss : public ContrastiveLoss {
   size_t memory_bytes() const override;
 
  private:
+  Work work(int products) const;
   Matrix y() const;  // [rows of this rank, C]
 
   Context& context_;

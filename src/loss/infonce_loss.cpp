@@ -45,6 +45,8 @@ Buffer InfoNceLoss::allocate(int64_t rows) {
 
 const double* InfoNceLoss::forward(const ConstMatrix& z) {
   const Exec& exec = context_.exec();
+  const ProfileSpan span(context_.profiler(), {OpKind::kLoss, "loss", "forward"},
+                         [&] { return infonce_work(problem_, 1); });
   SIMCLR_CHECK(z.rows == problem_.anchors() && z.cols == shape_.columns,
                "z is [{}, {}], the loss was made for [{}, {}]", z.rows, z.cols, problem_.anchors(), shape_.columns);
   l2_normalize_forward(exec, z, rows_of(e_local_, shape_.columns), norms_.as<double>());
@@ -66,6 +68,8 @@ const double* InfoNceLoss::forward(const ConstMatrix& z) {
 
 void InfoNceLoss::backward(const Matrix& grad_z) {
   const Exec& exec = context_.exec();
+  const ProfileSpan span(context_.profiler(), {OpKind::kLoss, "loss", "backward"},
+                         [&] { return infonce_work(problem_, 2); });
   SIMCLR_CHECK(has_forward_, "backward() without a forward() before it");
   has_forward_ = false;
   const Matrix grad_e = rows_of(grad_e_, shape_.columns);        // [rows of this rank, C]

@@ -20,6 +20,12 @@ InfoNceProblem make_infonce_problem(const Collectives& collectives, const LossSe
           .products = settings.products};
 }
 
+Work infonce_work(const InfoNceProblem& problem, int products) {
+  return {.flops = products * 2 * static_cast<double>(problem.anchors()) * static_cast<double>(problem.keys()) *
+                   static_cast<double>(problem.columns),
+          .bytes = 0};
+}
+
 std::string describe_infonce(const Collectives& collectives, const LossShape& shape) {
   const int ranks = collectives.size();
   return fmt::format("B={} images, 2 views, {} {} x {}: 1 positive and {} negatives per anchor", shape.batch, ranks,

@@ -41,6 +41,8 @@ Matrix StreamingLoss::rows_of(const Buffer& buffer) const {
 
 const double* StreamingLoss::forward(const ConstMatrix& z) {
   const Exec& exec = context_.exec();
+  const ProfileSpan span(context_.profiler(), {OpKind::kLoss, "loss", "forward"},
+                         [&] { return infonce_work(problem_, 1); });
   SIMCLR_CHECK(z.rows == problem_.anchors() && z.cols == shape_.columns,
                "z is [{}, {}], the loss was made for [{}, {}]", z.rows, z.cols, problem_.anchors(), shape_.columns);
   l2_normalize_forward(exec, z, rows_of(e_local_), norms_.as<double>());
@@ -61,6 +63,8 @@ const double* StreamingLoss::forward(const ConstMatrix& z) {
 
 void StreamingLoss::backward(const Matrix& grad_z) {
   const Exec& exec = context_.exec();
+  const ProfileSpan span(context_.profiler(), {OpKind::kLoss, "loss", "backward"},
+                         [&] { return infonce_work(problem_, 2); });
   SIMCLR_CHECK(has_forward_, "backward() without a forward() before it");
   has_forward_ = false;
   const auto log_denominators = log_denominators_.as<double>();  // [2B], by shard

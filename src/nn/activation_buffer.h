@@ -1,8 +1,5 @@
-// Feature maps that a layer keeps for backward.
+// Feature maps, or their gradients, in the arena of the step.
 #pragma once
-
-#include <algorithm>
-#include <utility>
 
 #include "kernels/common/views.h"
 #include "src/nn/layer_context.h"
@@ -12,45 +9,45 @@ namespace simclr {
 class ActivationBuffer {
  public:
   ActivationBuffer() = default;
-  ActivationBuffer(const LayerContext& lc, int64_t channels, int64_t height, int64_t width)
-      : view_{nullptr, lc.geometry.local_shards,     lc.geometry.samples(), channels, height,
-              width,   lc.context.device().storage()},
-        memory_(lc.context.allocate_storage(view_.elements())) {
-    view_.data = memory_.as<float>().data();
+  ActivationBuffer(const LayerContext& lc, int64_t channels, int64_t height, int64_t width,
+                   ActivationArena::Lifetime lifetime)
+      : arena_(&lc.arena),
+        shape_{nullptr, lc.geometry.local_shards,     lc.geometry.samples(), channels, height,
+               width,   lc.context.device().storage()},
+        piece_(lc.arena.add(shape_.elements(), lifetime)) {}
+
+  // Its memory is there once the arena is laid out.
+  Activation view() const {
+    Activation view = shape_;
+    view.data = arena_->data(piece_);
+    return view;
   }
-  Activation view() const { return view_; }
 
  private:
-  Activation view_;
-  Buffer memory_;
+  const ActivationArena* arena_ = nullptr;
+  Activation shape_;
+  int piece_ = -1;
 };
 
-// Gradients of feature maps in backward: three runs of memory, each as large as the largest maps of the network, used
-// in turn. A block reads its output's gradient from `current`, works in the other two and leaves its input's in
-// `current`.
-class GradientBuffers {
+// A matrix [rows of this rank, cols] of the network there; its rows are padded_cols(cols) apart.
+class MatrixBuffer {
  public:
-  void want(const Activation& shape) { elements_ = std::max(elements_, shape.elements()); }
-  void allocate(Context& context) {
-    for (int i = 0; i < 3; ++i) {
-      memory_[i] = context.allocate_storage(elements_);
-      data_[i] = memory_[i].as<float>().data();
-    }
+  MatrixBuffer() = default;
+  MatrixBuffer(const LayerContext& lc, int64_t cols, ActivationArena::Lifetime lifetime)
+      : arena_(&lc.arena),
+        shape_{nullptr, lc.geometry.local_rows(), cols, padded_cols(cols), lc.context.device().storage()},
+        piece_(lc.arena.add(shape_.elements(), lifetime)) {}
+
+  Matrix view() const {
+    Matrix view = shape_;
+    view.data = arena_->data(piece_);
+    return view;
   }
-  Activation current(const Activation& shape) const { return as(0, shape); }
-  Activation second(const Activation& shape) const { return as(1, shape); }
-  Activation third(const Activation& shape) const { return as(2, shape); }
-  void make_third_current() { std::swap(data_[0], data_[2]); }
-  void make_second_current() { std::swap(data_[0], data_[1]); }
 
  private:
-  Activation as(int i, Activation shape) const {
-    shape.data = data_[i];
-    return shape;
-  }
-  Buffer memory_[3];
-  float* data_[3] = {};
-  int64_t elements_ = 0;
+  const ActivationArena* arena_ = nullptr;
+  Matrix shape_;
+  int piece_ = -1;
 };
 
 }  // namespace simclr

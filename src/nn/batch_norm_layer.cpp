@@ -30,6 +30,9 @@ BatchNormLayer::BatchNormLayer(const LayerContext& lc, const std::string& name, 
 
 void BatchNormLayer::forward(Mode mode, ConstActivation x, const Fused& fused, Activation y) {
   const Exec& exec = context_->exec();
+  // Read for the sums, then read, and the residual with it, and written.
+  const ProfileSpan span(context_->profiler(), named("forward"),
+                         [&] { return Work{.bytes = bytes_of(x) * (fused.residual ? 4 : 3)}; });
   const int groups = mode == Mode::kTrain ? groups_ : 1;
   if (mode == Mode::kTrain) {
     const auto sums = sums_.as<double>();
@@ -48,6 +51,9 @@ void BatchNormLayer::forward(Mode mode, ConstActivation x, const Fused& fused, A
 void BatchNormLayer::backward(ConstActivation grad_y, ConstActivation x, const float* relu_y, float* masked,
                               Activation grad_x) {
   const Exec& exec = context_->exec();
+  // Both passes read grad_y, x and, with ReLU, what it let through (that once when masked is written); one writes.
+  const ProfileSpan span(context_->profiler(), named("backward"),
+                         [&] { return Work{.bytes = bytes_of(x) * (relu_y ? 7 : 5)}; });
   const auto sums = sums_.as<double>();
   BatchNormBackward how{.groups = groups_, .gamma = weight_->value, .relu_y = relu_y};
   batch_norm_backward_sums(exec, grad_y, x, statistics_, how, masked, sums.data());

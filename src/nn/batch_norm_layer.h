@@ -27,10 +27,13 @@ class BatchNormLayer {
   // After the step is known to be finite (*skip == 0), as the weights' update.
   void update_running_statistics(const int* skip);
 
+  std::string_view name() const { return layer_of(*weight_); }  // layer1.0.bn1
+
   // weight = gamma, bias = 0, running mean 0 and variance 1.
   void initialize(float gamma);
 
  private:
+  OpName named(std::string_view op) const { return {.kind = OpKind::kBatchNorm, .layer = name(), .op = op}; }
   int64_t count() const { return global_rows_ / groups_ * places_; }  // M of one group
 
   Context* context_;

@@ -26,18 +26,31 @@ class ConvLayer {
 
   template <typename Input>  // ConstImages or ConstActivation
   void forward(const Input& x, Activation y) const {
+    const ProfileSpan span(context_->profiler(), named("forward"), [&] { return work(x, y); });
     conv2d_forward(context_->exec(), *plan_, x, weight_->value, y);
   }
   // weight.grad = this rank's part of dL/dw.
   template <typename Input>
   void backward_weights(const Input& x, ConstActivation grad_y) const {
+    const ProfileSpan span(context_->profiler(), named("backward weights"), [&] { return work(x, grad_y); });
     conv2d_backward_weights(context_->exec(), *plan_, x, grad_y, weight_->grad);
   }
   void backward_data(ConstActivation grad_y, Activation grad_x) const {
+    const ProfileSpan span(context_->profiler(), named("backward data"), [&] { return work(grad_x, grad_y); });
     conv2d_backward_data(context_->exec(), *plan_, grad_y, weight_->value, grad_x);
   }
 
  private:
+  OpName named(std::string_view op) const {
+    return {.kind = OpKind::kConvolution, .layer = layer_of(*weight_), .op = op};
+  }
+  // The same in all three passes: one map and the weights make the other map, or two maps the weights' gradient.
+  template <typename Input>
+  Work work(const Input& x, ConstActivation y) const {
+    return {.flops = plan_->params().forward_flops(),
+            .bytes = bytes_of(x) + bytes_of(y) + sizeof(float) * static_cast<double>(weight_->elements)};
+  }
+
   Context* context_;
   Parameter* weight_;
   std::unique_ptr<Conv2dPlan> plan_;

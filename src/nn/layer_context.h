@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "src/comm/collectives.h"
 #include "src/config/settings.h"
 #include "src/device/context.h"
+#include "src/nn/activation_arena.h"
 #include "src/nn/parameter_store.h"
 #include "src/nn/plan_choices.h"
 
@@ -27,10 +29,21 @@ struct ShardGeometry {
 // Train: batch statistics over all ranks. Evaluate: running statistics, no communication.
 enum class Mode { kTrain, kEvaluate };
 
+// "layer1.0.conv1" of layer1.0.conv1.weight: what a profile calls its layer.
+inline std::string_view layer_of(const Parameter& parameter) {
+  return std::string_view(parameter.name).substr(0, parameter.name.rfind('.'));
+}
+
+template <typename View>
+double bytes_of(const View& view) {
+  return static_cast<double>(view.elements()) * static_cast<double>(size_of(view.type));
+}
+
 struct LayerContext {
   Context& context;
   Collectives& collectives;
   ParameterStore& store;
+  ActivationArena& arena;
   ShardGeometry geometry;
   BatchNormSettings batch_norm;
   PlanChoices plans;

@@ -6,12 +6,12 @@ namespace simclr {
 
 Model::Model(Context& context, Collectives& collectives, const ShardGeometry& geometry, const ModelSettings& settings,
              int64_t image_size, uint64_t seed, const PlanChoices& plans)
-    : lc_{context, collectives, store_, geometry, settings.batch_norm, plans},
+    : lc_{context, collectives, store_, arena_, geometry, settings.batch_norm, plans},
       settings_(settings),
       encoder_(lc_, settings.encoder, image_size),
-      projector_(lc_, settings.projector, encoder_.out_features()) {
+      projector_(lc_, settings.projector, encoder_.out_features(), encoder_.grad_h_read_at()) {
   store_.allocate(context);
-  encoder_.allocate_gradients(context);
+  arena_.allocate(context);
   encoder_.initialize(seed);
   projector_.initialize(seed);
 }
@@ -28,6 +28,7 @@ void Model::backward(ConstMatrix grad_z, const GradientsReady& ready) {
 }
 
 void Model::update_running_statistics(const int* skip) {
+  const ProfileSpan span(lc_.context.profiler(), {OpKind::kBatchNorm, "batch norm", "running statistics"});
   encoder_.update_running_statistics(skip);
   projector_.update_running_statistics(skip);
 }

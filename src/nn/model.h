@@ -33,12 +33,14 @@ class Model {
   ParameterStore& store() { return store_; }
   const ParameterStore& store() const { return store_; }
   int64_t representation_size() const { return encoder_.out_features(); }  // D
+  size_t activation_bytes() const { return arena_.bytes(); }               // feature maps and their gradients
   double step_flops() const;  // forward and backward of this rank, about 3 x forward
   std::string describe() const;
   std::string describe_plans() const { return encoder_.describe_plans(); }
 
  private:
   ParameterStore store_;
+  ActivationArena arena_;
   LayerContext lc_;
   ModelSettings settings_;
   ResNet encoder_;

@@ -2,19 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <utility>
-
 #include "kernels/linear/linear.h"
 #include "kernels/relu/relu.h"
 #include "src/nn/initializer.h"
 
 namespace simclr {
 
-Projector::Projector(const LayerContext& lc, const ProjectorSettings& settings, int64_t in_features) : lc_(lc) {
-  const int64_t rows = lc.geometry.local_rows();
-  int64_t widest = in_features, in = in_features;
+Projector::Projector(const LayerContext& lc, const ProjectorSettings& settings, int64_t in_features,
+                     ActivationArena::Moment grad_h_read_at)
+    : lc_(lc) {
+  using Arena = ActivationArena;
+  int64_t in = in_features;
   int index = 0;  // place in the equivalent torch.nn.Sequential
+  Arena::Moment grad_read = grad_h_read_at;
   for (int i = 0; i < settings.layers; ++i) {
     const bool last = i == settings.layers - 1, normalised = !last && settings.batch_norm;
     Layer& layer = layers_.emplace_back();
@@ -27,19 +27,33 @@ Projector::Projector(const LayerContext& lc, const ProjectorSettings& settings, 
       layer.bias = &lc.store.add(fmt::format("projector.{}.bias", index), {layer.out}, GradientScope::kPerRank);
     if (normalised) layer.bn.emplace(lc, fmt::format("projector.{}", index + 1), layer.out, 1, 1);
     index += normalised ? 3 : 2;
-    layer.linear_out = lc.context.allocate_storage(rows * padded_cols(layer.out));
-    if (layer.relu) layer.activated = lc.context.allocate_storage(rows * padded_cols(layer.out));
+    const Arena::Moment linear = lc.arena.next(), relu = lc.arena.next();
+    layer.linear_out = MatrixBuffer(lc, layer.out, {linear, Arena::backward_of(linear)});
+    if (layer.relu) layer.activated = MatrixBuffer(lc, layer.out, {relu, Arena::backward_of(relu)});
+    layer.grad_x = MatrixBuffer(lc, layer.in, {Arena::backward_of(linear), grad_read});
+    grad_read = Arena::backward_of(relu);
     lc.context.reserve(linear_scratch(lc.geometry.local_shards, layer.in, layer.out));
-    widest = std::max(widest, layer.out);
     in = layer.out;
   }
-  grad_a_ = lc.context.allocate_storage(rows * padded_cols(widest));
-  grad_b_ = lc.context.allocate_storage(rows * padded_cols(widest));
 }
 
-Matrix Projector::matrix(const Buffer& buffer, int64_t cols) const {
-  return {buffer.as<float>().data(), lc_.geometry.local_rows(), cols, padded_cols(cols),
-          lc_.context.device().storage()};
+template <typename Linear>
+void Projector::product(const Layer& layer, std::string_view op, Linear&& linear) const {
+  const ProfileSpan span(lc_.context.profiler(), {OpKind::kMatrixProduct, layer_of(*layer.weight), op}, [&] {
+    const int64_t rows = lc_.geometry.local_rows(), weights = layer.weight->elements;
+    const auto type_bytes = static_cast<double>(size_of(lc_.context.device().storage()));
+    return Work{.flops = 2.0 * static_cast<double>(rows) * static_cast<double>(weights),
+                .bytes = type_bytes * static_cast<double>(rows * (layer.in + layer.out)) +
+                         sizeof(float) * static_cast<double>(weights)};
+  });
+  linear();
+}
+
+template <typename Relu>
+void Projector::relu(const Layer& layer, std::string_view op, ConstMatrix y, Relu&& work) const {
+  const ProfileSpan span(lc_.context.profiler(), {OpKind::kElementwise, layer_of(*layer.weight), op},
+                         [&] { return Work{.bytes = (op == "relu" ? 2 : 3) * bytes_of(y)}; });
+  work();
 }
 
 ConstMatrix Projector::forward(Mode mode, ConstMatrix h) {
@@ -47,14 +61,15 @@ ConstMatrix Projector::forward(Mode mode, ConstMatrix h) {
   const int64_t shards = lc_.geometry.local_shards;
   ConstMatrix x = h;
   for (auto& layer : layers_) {
-    const Matrix y = matrix(layer.linear_out, layer.out);
-    linear_forward(exec, shards, x, layer.weight->value, layer.bias ? layer.bias->value : nullptr, y);
+    const Matrix y = layer.linear_out.view();
+    product(layer, "forward",
+            [&] { linear_forward(exec, shards, x, layer.weight->value, layer.bias ? layer.bias->value : nullptr, y); });
     if (layer.relu) {
-      const Matrix a = matrix(layer.activated, layer.out);
+      const Matrix a = layer.activated.view();
       if (layer.bn)
         layer.bn->forward(mode, as_activation(y, shards), {.relu = true}, as_activation(a, shards));
       else
-        relu_forward(exec, y.elements(), y.data, a.data, y.type);
+        relu(layer, "relu", y, [&] { relu_forward(exec, y.elements(), y.data, a.data, y.type); });
     }
     x = output(layer);
   }
@@ -64,27 +79,26 @@ ConstMatrix Projector::forward(Mode mode, ConstMatrix h) {
 ConstMatrix Projector::backward(ConstMatrix h, ConstMatrix grad_z) {
   const Exec& exec = lc_.context.exec();
   const int64_t shards = lc_.geometry.local_shards;
-  Buffer *spare = &grad_a_, *other = &grad_b_;
   ConstMatrix grad = grad_z;  // dL/d(output of layer i)
   for (size_t i = layers_.size(); i-- > 0;) {
     Layer& layer = layers_[i];
-    if (layer.relu) {  // a = relu(bn(y)) or relu(y)
-      const Matrix grad_y = matrix(*spare, layer.out), a = matrix(layer.activated, layer.out);
-      const Matrix y = matrix(layer.linear_out, layer.out);
+    if (layer.relu) {  // a = relu(bn(y)) or relu(y); each value of y is read where its gradient is written
+      const Matrix a = layer.activated.view(), y = layer.linear_out.view(), grad_y = y;
       if (layer.bn)
         layer.bn->backward(as_activation(grad, shards), as_activation(y, shards), a.data, nullptr,
                            as_activation(grad_y, shards));
       else
-        relu_backward(exec, a.elements(), grad.data, a.data, grad_y.data, a.type);
+        relu(layer, "relu backward", y,
+             [&] { relu_backward(exec, a.elements(), grad.data, a.data, grad_y.data, a.type); });
       grad = grad_y;
-      std::swap(spare, other);
     }
     const ConstMatrix x = i > 0 ? output(layers_[i - 1]) : h;  // y = x W^T + b
-    linear_backward_weights(exec, shards, x, grad, layer.weight->grad, layer.bias ? layer.bias->grad : nullptr);
-    const Matrix grad_x = matrix(*spare, layer.in);
-    linear_backward_data(exec, shards, grad, layer.weight->value, grad_x);
+    product(layer, "backward weights", [&] {
+      linear_backward_weights(exec, shards, x, grad, layer.weight->grad, layer.bias ? layer.bias->grad : nullptr);
+    });
+    const Matrix grad_x = layer.grad_x.view();
+    product(layer, "backward data", [&] { linear_backward_data(exec, shards, grad, layer.weight->value, grad_x); });
     grad = grad_x;
-    std::swap(spare, other);
   }
   return grad;
 }

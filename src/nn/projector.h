@@ -5,17 +5,21 @@
 
 #include <deque>
 #include <optional>
+#include <string_view>
 
+#include "src/nn/activation_buffer.h"
 #include "src/nn/batch_norm_layer.h"
 
 namespace simclr {
 
 class Projector {
  public:
-  Projector(const LayerContext& lc, const ProjectorSettings& settings, int64_t in_features);
+  // grad_h_read_at: the last op of backward that reads dL/dh.
+  Projector(const LayerContext& lc, const ProjectorSettings& settings, int64_t in_features,
+            ActivationArena::Moment grad_h_read_at);
 
   ConstMatrix forward(Mode mode, ConstMatrix h);
-  // Returns dL/dh [rows, D], which lives in the projector. h is the input of the last forward.
+  // Returns dL/dh [rows, D], which lives until grad_h_read_at. h is the input of the last forward.
   ConstMatrix backward(ConstMatrix h, ConstMatrix grad_z);
 
   const Parameter& first_parameter() const { return *layers_.front().weight; }
@@ -31,16 +35,18 @@ class Projector {
     Parameter* bias = nullptr;  // none before a batch norm
     std::optional<BatchNormLayer> bn;
     bool relu = false;
-    Buffer linear_out, activated;  // [rows, out]; activated only with relu
+    MatrixBuffer linear_out, activated;  // [rows, out]; activated only with relu; linear_out then has its gradient
+    MatrixBuffer grad_x;                 // [rows, in]
   };
-  Matrix matrix(const Buffer& buffer, int64_t cols) const;
-  ConstMatrix output(const Layer& layer) const {
-    return matrix(layer.relu ? layer.activated : layer.linear_out, layer.out);
-  }
+  // Each calls its last argument, as an op of the profile.
+  template <typename Linear>
+  void product(const Layer& layer, std::string_view op, Linear&& linear) const;
+  template <typename Relu>
+  void relu(const Layer& layer, std::string_view op, ConstMatrix y, Relu&& work) const;
+  static ConstMatrix output(const Layer& layer) { return (layer.relu ? layer.activated : layer.linear_out).view(); }
 
   LayerContext lc_;
   std::deque<Layer> layers_;
-  Buffer grad_a_, grad_b_;  // [rows, widest]
 };
 
 }  // namespace simclr

@@ -17,92 +17,113 @@ std::vector<ConvShape> convolutions_of(const ResidualBlock::Shape& s) {
           {.in = s.planes, .out = s.out(), .kernel = 1, .padding = 0}};
 }
 
-Activation without_data(ConstActivation x) {
-  return {nullptr, x.shards, x.samples, x.channels, x.height, x.width, x.type};
-}
-
 }  // namespace
 
+// Backward leaves the gradient of c in c: bn's backward reads each value where it writes one.
 ResidualBlock::Row ResidualBlock::make_row(const LayerContext& lc, const std::string& conv, const std::string& bn,
                                            const ConvShape& shape) {
   ConvLayer layer(lc, conv, shape);
   const int64_t h = layer.out_height(), w = layer.out_width();
-  return {std::move(layer), BatchNormLayer(lc, bn, shape.out, h, w), ActivationBuffer(lc, shape.out, h, w),
-          ActivationBuffer(lc, shape.out, h, w)};
+  Row row{.conv = std::move(layer),
+          .bn = BatchNormLayer(lc, bn, shape.out, h, w),
+          .c = {},
+          .y = {},
+          .grad_y = {},
+          .conv_moment = lc.arena.next(),
+          .bn_moment = lc.arena.next()};
+  row.c = ActivationBuffer(lc, shape.out, h, w, {row.conv_moment, ActivationArena::backward_of(row.conv_moment)});
+  return row;
 }
 
-ResidualBlock::ResidualBlock(const LayerContext& lc, const std::string& name, const Shape& s) : context_(&lc.context) {
+ResidualBlock::ResidualBlock(const LayerContext& lc, const std::string& name, const Shape& s)
+    : context_(&lc.context), shortcut_moment_(lc.arena.next()) {
+  using Arena = ActivationArena;
   int64_t height = s.height, width = s.width;
   for (ConvShape shape : convolutions_of(s)) {
     shape.height = height;
     shape.width = width;
     const size_t number = rows_.size() + 1;
-    const ConvLayer& conv = rows_
-                                .emplace_back(make_row(lc, fmt::format("{}.conv{}", name, number),
-                                                       fmt::format("{}.bn{}", name, number), shape))
-                                .conv;
-    height = conv.out_height();
-    width = conv.out_width();
+    Row& row = rows_.emplace_back(
+        make_row(lc, fmt::format("{}.conv{}", name, number), fmt::format("{}.bn{}", name, number), shape));
+    if (number > 1) {  // the gradient of this convolution's input
+      const Row& before = rows_[number - 2];
+      rows_[number - 2].grad_y = ActivationBuffer(
+          lc, shape.in, height, width, {Arena::backward_of(row.conv_moment), Arena::backward_of(before.bn_moment)});
+    }
+    height = row.conv.out_height();
+    width = row.conv.out_width();
+    // From conv_moment on: the shortcut is there before the last bn.
+    row.y = ActivationBuffer(lc, shape.out, height, width, {row.conv_moment, Arena::backward_of(row.bn_moment)});
   }
   if (s.stride != 1 || s.in != s.out()) {
-    downsample_.emplace(make_row(lc, name + ".downsample.0", name + ".downsample.1",
-                                 {.in = s.in,
-                                  .out = s.out(),
-                                  .height = s.height,
-                                  .width = s.width,
-                                  .kernel = 1,
-                                  .stride = s.stride,
-                                  .padding = 0}));
+    // In forward the shortcut is made before the last bn, in backward after all rows: its moment is before theirs.
+    const Arena::Lifetime maps{shortcut_moment_, Arena::backward_of(shortcut_moment_)};
+    const ConvShape shape{.in = s.in,
+                          .out = s.out(),
+                          .height = s.height,
+                          .width = s.width,
+                          .kernel = 1,
+                          .stride = s.stride,
+                          .padding = 0};
+    ConvLayer conv(lc, name + ".downsample.0", shape);
+    downsample_.emplace(Row{.conv = std::move(conv),
+                            .bn = BatchNormLayer(lc, name + ".downsample.1", shape.out, height, width),
+                            .c = ActivationBuffer(lc, shape.out, height, width, maps),
+                            .y = {},
+                            .grad_y = {}});
+    grad_shortcut_ = ActivationBuffer(lc, s.in, s.height, s.width, {maps.last, maps.last});
   }
 }
 
-const float* ResidualBlock::shortcut(Mode mode, ConstActivation x) {
+const float* ResidualBlock::shortcut(Mode mode, ConstActivation x, Activation y) {
   if (!downsample_) return x.data;
   downsample_->conv.forward(x, downsample_->c.view());
-  downsample_->bn.forward(mode, downsample_->c.view(), {}, downsample_->y.view());
-  return downsample_->y.view().data;
+  downsample_->bn.forward(mode, downsample_->c.view(), {}, y);
+  return y.data;
 }
 
 ConstActivation ResidualBlock::forward(Mode mode, ConstActivation x) {
   ConstActivation h = x;
   for (Row& row : rows_) {
     const bool last = &row == &rows_.back();
-    row.conv.forward(h, row.c.view());
-    const float* residual = last ? shortcut(mode, x) : nullptr;
-    row.bn.forward(mode, row.c.view(), {.relu = true, .residual = residual}, row.y.view());
-    h = row.y.view();
+    const Activation c = row.c.view(), y = row.y.view();
+    row.conv.forward(h, c);
+    const float* residual = last ? shortcut(mode, x, y) : nullptr;  // may stand in y itself
+    row.bn.forward(mode, c, {.relu = true, .residual = residual}, y);
+    h = y;
   }
   return h;
 }
 
-void ResidualBlock::backward(ConstActivation x, GradientBuffers& gradients) {
-  const Activation y = rows_.back().y.view(), x_shape = without_data(x);
-  const Activation grad_y = gradients.current(y);  // after the last bn: dL/d(sum before the last relu)
+void ResidualBlock::backward(ConstActivation x, Activation grad_y, Activation grad_x) {
   for (size_t i = rows_.size(); i-- > 0;) {
     Row& row = rows_[i];
-    const Activation h = row.y.view(), grad_c = gradients.second(h);
-    if (i + 1 == rows_.size())  // y = relu(bn(c) + shortcut)
-      row.bn.backward(grad_y, row.c.view(), y.data, grad_y.data, grad_c);
+    const Activation c = row.c.view(), h = row.y.view(), grad_c = c;
+    if (i + 1 == rows_.size())  // y = relu(bn(c) + shortcut); grad_y: now dL/d(sum before the relu)
+      row.bn.backward(grad_y, c, h.data, grad_y.data, grad_c);
     else  // h = relu(bn(c))
-      row.bn.backward(gradients.third(h), row.c.view(), h.data, nullptr, grad_c);
-    // c = conv(input); the input's gradient takes the place of the one that was used just now
-    const ConstActivation input = i > 0 ? ConstActivation(rows_[i - 1].y.view()) : x;
-    row.conv.backward_weights(input, grad_c);
-    row.conv.backward_data(grad_c, gradients.third(without_data(input)));
+      row.bn.backward(row.grad_y.view(), c, h.data, nullptr, grad_c);
+    // c = conv(input)
+    row.conv.backward_weights(i > 0 ? ConstActivation(rows_[i - 1].y.view()) : x, grad_c);
+    row.conv.backward_data(grad_c, i > 0 ? rows_[i - 1].grad_y.view() : grad_x);
   }
-  const Activation grad_x = gradients.third(x_shape);
   // shortcut = x, or bn(conv(x))
   if (downsample_) {
-    const Activation grad_c = gradients.second(y);
-    downsample_->bn.backward(grad_y, downsample_->c.view(), nullptr, nullptr, grad_c);
+    const Activation c = downsample_->c.view(), grad_c = c;
+    downsample_->bn.backward(grad_y, c, nullptr, nullptr, grad_c);
     downsample_->conv.backward_weights(x, grad_c);
-    const Activation grad_shortcut = gradients.current(x_shape);  // dL/dy is used up
-    downsample_->conv.backward_data(grad_c, grad_shortcut);
-    add_to(context_->exec(), grad_x.elements(), grad_shortcut.data, grad_x.data, x.type);
+    downsample_->conv.backward_data(grad_c, grad_shortcut_.view());
+    add_shortcut(grad_shortcut_.view(), grad_x);
   } else {
-    add_to(context_->exec(), grad_x.elements(), grad_y.data, grad_x.data, x.type);
+    add_shortcut(grad_y, grad_x);
   }
-  gradients.make_third_current();
+}
+
+// Forward's add is part of the last batch norm.
+void ResidualBlock::add_shortcut(ConstActivation grad_shortcut, Activation grad_x) const {
+  const ProfileSpan span(context_->profiler(), {OpKind::kElementwise, rows_.back().bn.name(), "backward add"},
+                         [&] { return Work{.bytes = 3 * bytes_of(grad_x)}; });
+  add_to(context_->exec(), grad_x.elements(), grad_shortcut.data, grad_x.data, grad_x.type);
 }
 
 void ResidualBlock::update_running_statistics(const int* skip) {
@@ -117,10 +138,6 @@ void ResidualBlock::initialize(uint64_t seed, bool zero_last_batch_norm) {
   };
   for (Row& row : rows_) initialize_row(row, zero_last_batch_norm && &row == &rows_.back() ? 0.0F : 1.0F);
   if (downsample_) initialize_row(*downsample_, 1.0F);
-}
-
-void ResidualBlock::want(GradientBuffers& gradients) const {
-  for (const Row& row : rows_) gradients.want(row.y.view());
 }
 
 std::vector<const ConvLayer*> ResidualBlock::convolutions() const {

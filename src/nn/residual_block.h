@@ -27,17 +27,19 @@ class ResidualBlock {
   };
   ResidualBlock(const LayerContext& lc, const std::string& name, const Shape& shape);
 
-  // x [shards, 2n, in, H, W] must stay as it is until backward. Returns y [shards, 2n, out, H', W'], which lives in the
-  // block.
+  // x [shards, 2n, in, H, W] must stay as it is until backward. Returns y [shards, 2n, out, H', W'], the block's own,
+  // which lives until finished_at().
   ConstActivation forward(Mode mode, ConstActivation x);
-  // gradients.current holds dL/dy on entry and dL/dx on return.
-  void backward(ConstActivation x, GradientBuffers& gradients);
+  // grad_y = dL/dy, used up; grad_x = dL/dx. Once per forward: the feature maps are overwritten.
+  void backward(ConstActivation x, Activation grad_y, Activation grad_x);
+  // The first op of backward that writes grad_x, and the last that reads grad_y.
+  ActivationArena::Moment grad_x_begins_at() const { return ActivationArena::backward_of(rows_.front().conv_moment); }
+  ActivationArena::Moment finished_at() const { return ActivationArena::backward_of(shortcut_moment_); }
 
   const Parameter& first_parameter() { return rows_.front().conv.weight(); }
 
   void update_running_statistics(const int* skip);
   void initialize(uint64_t seed, bool zero_last_batch_norm);
-  void want(GradientBuffers& gradients) const;
   double forward_flops() const;
   std::vector<const ConvLayer*> convolutions() const;  // in the order of the store
 
@@ -45,14 +47,21 @@ class ResidualBlock {
   struct Row {
     ConvLayer conv;
     BatchNormLayer bn;
-    ActivationBuffer c, y;  // of the convolution; after bn and what follows it
+    ActivationBuffer c;       // of the convolution, then its gradient
+    ActivationBuffer y;       // after bn and what follows it; the shortcut's stands in the block's last one
+    ActivationBuffer grad_y;  // none of the last row, whose is the caller's, and of the shortcut
+    ActivationArena::Moment conv_moment = 0, bn_moment = 0;
   };
   static Row make_row(const LayerContext& lc, const std::string& conv, const std::string& bn, const ConvShape& shape);
-  const float* shortcut(Mode mode, ConstActivation x);
+  // Into y where there is a convolution.
+  const float* shortcut(Mode mode, ConstActivation x, Activation y);
+  void add_shortcut(ConstActivation grad_shortcut, Activation grad_x) const;  // grad_x += grad_shortcut
 
   Context* context_;
   std::deque<Row> rows_;
   std::optional<Row> downsample_;
+  ActivationBuffer grad_shortcut_;  // of x through downsample_
+  ActivationArena::Moment shortcut_moment_ = 0;
 };
 
 }  // namespace simclr

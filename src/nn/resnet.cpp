@@ -34,17 +34,22 @@ ResNet::ResNet(const LayerContext& lc, const EncoderSettings& settings, int64_t 
     : lc_(lc),
       settings_(settings),
       conv1_(lc, "conv1", stem_shape(settings, image_size)),
-      bn1_(lc, "bn1", settings.width, conv1_.out_height(), conv1_.out_width()),
-      c1_(lc, settings.width, conv1_.out_height(), conv1_.out_width()),
-      h1_(lc, settings.width, conv1_.out_height(), conv1_.out_width()) {
+      bn1_(lc, "bn1", settings.width, conv1_.out_height(), conv1_.out_width()) {
+  using Arena = ActivationArena;
   int64_t height = conv1_.out_height(), width = conv1_.out_width(), channels = settings.width;
-  gradients_.want(h1_.view());
+  const Arena::Moment conv = lc.arena.next(), bn = lc.arena.next();
+  c1_ = ActivationBuffer(lc, channels, height, width, {conv, Arena::backward_of(conv)});
+  h1_ = ActivationBuffer(lc, channels, height, width, {bn, Arena::backward_of(bn)});
+  Arena::Moment stem_ends = bn;
   if (settings.stem == Stem::kImagenet) {
+    stem_ends = lc.arena.next();
+    grad_h1_ = ActivationBuffer(lc, channels, height, width, {Arena::backward_of(stem_ends), Arena::backward_of(bn)});
     height = max_pool_out(height);
     width = max_pool_out(width);
-    pooled_ = ActivationBuffer(lc, channels, height, width);
+    pooled_ = ActivationBuffer(lc, channels, height, width, {stem_ends, Arena::backward_of(stem_ends)});
     pool_winners_ = lc.context.allocate_elements<uint8_t>(pooled_.view().elements());
   }
+  Arena::Moment grad_read = Arena::backward_of(stem_ends);  // of the next block's input
   const auto counts = resnet_blocks(settings.depth);
   const auto kind = settings.depth < 50 ? ResidualBlock::Kind::kBasic : ResidualBlock::Kind::kBottleneck;
   for (size_t stage = 0; stage < counts.size(); ++stage) {
@@ -56,15 +61,19 @@ ResNet::ResNet(const LayerContext& lc, const EncoderSettings& settings, int64_t 
                                        .height = height,
                                        .width = width,
                                        .stride = stride};
-      auto& block = blocks_.emplace_back(lc, fmt::format("layer{}.{}", stage + 1, i), shape);
-      block.want(gradients_);
+      const auto& block = blocks_.emplace_back(lc, fmt::format("layer{}.{}", stage + 1, i), shape);
+      grads_.emplace_back(lc, channels, height, width, Arena::Lifetime{block.grad_x_begins_at(), grad_read});
+      grad_read = block.finished_at();
       channels = shape.out();
       height = (height - 1) / stride + 1;
       width = (width - 1) / stride + 1;
     }
   }
+  average_moment_ = lc.arena.next();
+  grads_.emplace_back(lc, channels, height, width, Arena::Lifetime{Arena::backward_of(average_moment_), grad_read});
   out_features_ = channels;
-  features_ = lc.context.allocate_storage(lc.geometry.local_rows() * padded_cols(out_features_));
+  // Until the end of the step, whatever the caller does with them meanwhile.
+  features_ = MatrixBuffer(lc, out_features_, {average_moment_, Arena::backward_of(average_moment_)});
 }
 
 ConstMatrix ResNet::forward(Mode mode, ConstImages x) {
@@ -74,6 +83,8 @@ ConstMatrix ResNet::forward(Mode mode, ConstImages x) {
   bn1_.forward(mode, c1_.view(), {.relu = true}, h1_.view());
   ConstActivation current = h1_.view();
   if (settings_.stem == Stem::kImagenet) {
+    const ProfileSpan span(lc_.context.profiler(), {OpKind::kElementwise, "maxpool", "forward"},
+                           [&] { return Work{.bytes = bytes_of(h1_.view()) + bytes_of(pooled_.view())}; });
     max_pool_forward(lc_.context.exec(), h1_.view(), pooled_.view(), pool_winners_.as<uint8_t>().data());
     current = pooled_.view();
   }
@@ -81,27 +92,35 @@ ConstMatrix ResNet::forward(Mode mode, ConstImages x) {
     block_inputs_.push_back(current);
     current = block.forward(mode, current);
   }
-  last_ = {nullptr, current.shards, current.samples, current.channels, current.height, current.width, current.type};
-  const Matrix h{features_.as<float>().data(), lc_.geometry.local_rows(), out_features_, padded_cols(out_features_),
-                 lc_.context.device().storage()};
+  const Matrix h = features_.view();
+  const ProfileSpan span(lc_.context.profiler(), {OpKind::kElementwise, "avgpool", "forward"},
+                         [&] { return Work{.bytes = bytes_of(current) + bytes_of(h)}; });
   global_average_pool_forward(lc_.context.exec(), current, h);
   return h;
 }
 
 void ResNet::backward(ConstMatrix grad_h, const GradientsReady& ready) {
   const Exec& exec = lc_.context.exec();
-  global_average_pool_backward(exec, grad_h, gradients_.current(last_));
+  {
+    const Activation grad_y = grads_.back().view();
+    const ProfileSpan span(lc_.context.profiler(), {OpKind::kElementwise, "avgpool", "backward"},
+                           [&] { return Work{.bytes = bytes_of(grad_h) + bytes_of(grad_y)}; });
+    global_average_pool_backward(exec, grad_h, grad_y);
+  }
   for (size_t i = blocks_.size(); i-- > 0;) {
-    blocks_[i].backward(block_inputs_[i], gradients_);
+    blocks_[i].backward(block_inputs_[i], grads_[i + 1].view(), grads_[i].view());
     ready(blocks_[i].first_parameter());
   }
+  Activation grad_h1 = grads_.front().view();
   if (settings_.stem == Stem::kImagenet) {
-    max_pool_backward(exec, gradients_.current(pooled_.view()), pool_winners_.as<uint8_t>().data(),
-                      gradients_.second(h1_.view()));
-    gradients_.make_second_current();
+    const Activation grad_pooled = grad_h1;
+    grad_h1 = grad_h1_.view();
+    const ProfileSpan span(lc_.context.profiler(), {OpKind::kElementwise, "maxpool", "backward"},
+                           [&] { return Work{.bytes = bytes_of(grad_h1) + bytes_of(grad_pooled)}; });
+    max_pool_backward(exec, grad_pooled, pool_winners_.as<uint8_t>().data(), grad_h1);
   }
-  const Activation grad_c1 = gradients_.second(c1_.view());
-  bn1_.backward(gradients_.current(h1_.view()), c1_.view(), h1_.view().data, nullptr, grad_c1);
+  const Activation c1 = c1_.view(), grad_c1 = c1;
+  bn1_.backward(grad_h1, c1, h1_.view().data, nullptr, grad_c1);
   conv1_.backward_weights(images_, grad_c1);
   ready(conv1_.weight());
 }

@@ -30,23 +30,25 @@ class ResNet {
   double forward_flops() const;  // of this rank's shards, convolutions only
   // "conv1.weight: …; layer1.0.conv1.weight: …": the plan of each convolution, by name (Conv2dPlan::choice).
   std::string describe_plans() const;
-  void allocate_gradients(Context& context) { gradients_.allocate(context); }
+  // Backward's last op, which reads grad_h first: it has to live until then.
+  ActivationArena::Moment grad_h_read_at() const { return ActivationArena::backward_of(average_moment_); }
 
  private:
   LayerContext lc_;
   EncoderSettings settings_;
   ConvLayer conv1_;
   BatchNormLayer bn1_;
-  ActivationBuffer c1_, h1_, pooled_;
+  ActivationBuffer c1_, h1_, pooled_;  // of the stem; c1_ then has its gradient
+  ActivationBuffer grad_h1_;           // with pooling only
   Buffer pool_winners_;
   std::deque<ResidualBlock> blocks_;
+  std::vector<ActivationBuffer> grads_;  // of the input of each block, then of the output of the last
+  ActivationArena::Moment average_moment_ = 0;
   int64_t out_features_;
-  Buffer features_;
-  GradientBuffers gradients_;
+  MatrixBuffer features_;
   // Of the last forward, for backward.
   ConstImages images_;
   std::vector<ConstActivation> block_inputs_;
-  Activation last_;
 };
 
 }  // namespace simclr

@@ -20,6 +20,11 @@ GradientNorm::GradientNorm(Context& context, const ParameterStore& store)
 }
 
 const double* GradientNorm::queue_square() {
+  const ProfileSpan span(context_.profiler(), {OpKind::kOptimizer, "gradients", "norm"}, [&] {
+    double bytes = 0;
+    for (const NormRun& run : runs_.host()) bytes += sizeof(float) * static_cast<double>(run.elements);
+    return Work{.bytes = bytes};
+  });
   double *squares = squares_.as<double>().data(), *total = total_.as<double>().data();
   squared_norms(context_.exec(), {runs_.host(), runs_.device()}, squares);
   total_squared_norm(context_.exec(), squares, static_cast<int64_t>(runs_.host().size()), total);

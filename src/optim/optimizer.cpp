@@ -50,6 +50,15 @@ std::vector<ParameterRun> make_runs(const ParameterStore& store, const Optimizer
   return runs;
 }
 
+// passes: how often an update reads or writes an array as long as the weights.
+ProfileSpan update_span(const Context& context, const std::vector<ParameterRun>& runs, int passes) {
+  return {context.profiler(), {OpKind::kOptimizer, "optimizer", "update"}, [&] {
+            int64_t elements = 0;
+            for (const ParameterRun& run : runs) elements += run.elements;
+            return Work{.bytes = passes * static_cast<double>(sizeof(float)) * static_cast<double>(elements)};
+          }};
+}
+
 class Sgd final : public Optimizer {
  public:
   Sgd(Context& context, const ParameterStore& store, const OptimizerSettings& settings)
@@ -59,6 +68,7 @@ class Sgd final : public Optimizer {
         runs_(context, make_runs(store, settings, momentum_, nullptr)) {}
 
   void update(int64_t, double learning_rate, const int* skip) override {
+    const ProfileSpan span = update_span(context_, runs_.host(), 5);
     sgd_update(context_.exec(), {runs_.host(), runs_.device()},
                {.lr = static_cast<float>(learning_rate),
                 .momentum = static_cast<float>(settings_.momentum),
@@ -85,6 +95,7 @@ class AdamW final : public Optimizer {
         runs_(context, make_runs(store, settings, average_, &square_)) {}
 
   void update(int64_t step, double learning_rate, const int* skip) override {
+    const ProfileSpan span = update_span(context_, runs_.host(), 7);
     adamw_update(context_.exec(), {runs_.host(), runs_.device()},
                  {.lr = static_cast<float>(learning_rate),
                   .beta1 = static_cast<float>(settings_.betas[0]),
@@ -134,6 +145,7 @@ class Lars final : public Optimizer {
   }
 
   void update(int64_t, double learning_rate, const int* skip) override {
+    const ProfileSpan span = update_span(context_, runs_.host(), 9);
     double* squares = squares_.as<double>().data();
     squared_norms(context_.exec(), {norm_runs_.host(), norm_runs_.device()}, squares);
     lars_update(context_.exec(), {runs_.host(), runs_.device()},

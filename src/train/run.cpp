@@ -18,6 +18,7 @@
 #include "src/config/loader.h"
 #include "src/config/resolved.h"
 #include "src/config/validator.h"
+#include "src/train/memory_need.h"
 #include "src/train/set_up.h"
 #include "src/train/start_block.h"
 #include "src/train/trainer.h"
@@ -66,7 +67,8 @@ std::filesystem::path open_run_folder(const CommandLine& line, const Settings& s
     run.folder_lock = std::make_unique<FolderLock>(folder, kLockPatienceS, [&] { run.heartbeat.beat(); });
     if (!run.folder_lock->warning().empty()) log_warning("{}", run.folder_lock->warning());
     // What write_file_durably() and DurableFile write right in this folder.
-    for (const char* name : {"status.json", "config.yaml", "metrics.jsonl", "best.safetensors", Journal::kReportName})
+    for (const char* name : {"status.json", "config.yaml", "metrics.jsonl", "best.safetensors", Journal::kReportName,
+                             StepProfile::kTableName})
       for (const auto& left : remove_temporaries_of(folder / name))
         log_warning("removed {}, left by an ended process", left);
   });
@@ -192,13 +194,20 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
     return leave_in_order(run.way(), ExitCode::kDone);
   }
   const DeviceDecision decision = choose_device(given, topology, *run.bootstrap);
+  if (decision.cuda && line.profile_steps > 0) {
+    throw AgreedError(ExitCode::kUsage,
+                      "--profile: measures the ops of the CPU, and this run computes on a GPU; leave it out and use "
+                      "`nsys profile`, or write --set run.device=cpu");
+  }
   const Settings settings = resolve_for_device(given, decision.cuda);
   const std::filesystem::path folder = line.dry_run ? "" : open_run_folder(line, settings, topology, run);
   run.start_deadline.reset();
   const Beat beat = [&] { run.heartbeat.beat(); };
   look_for_start_weights(folder, line, settings, *run.bootstrap, beat);
   set_up_device(decision, settings, topology, run);
-  const Site site = run.site();
+  std::optional<StepProfile> profile;
+  if (line.profile_steps > 0) profile.emplace(line.profile_steps, run.site(), folder);
+  const Site site = profile ? profile->site() : run.site();
   if (const auto warning = binding_warning(topology, settings.run.threads); warning && first)
     log_warning("{}", *warning);
   if (settings.train.reduction == Reduction::kOrdered) {
@@ -220,6 +229,7 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
       for (const auto& text : describe_parameters(parts.model)) log_info("{}", text);
     }
     for (const auto& text : facts) log_info("{}", text);
+    if (line.dry_run) log_info("{}", describe_memory(parts, topology));
     if (!folder.empty()) log_info("run folder: {}", folder.string());
   }
   if (!line.dry_run) handle_stop_signals();
@@ -284,6 +294,7 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
                    .knn = knn ? &*knn : nullptr,
                    .metrics = metrics ? &*metrics : nullptr,
                    .journal = journal ? &*journal : nullptr,
+                   .profile = profile ? &*profile : nullptr,
                    .skipped = skipped.can_have_some() ? &skipped : nullptr,
                    .progress =
                        [&](int64_t step, const std::string& checkpoint) {

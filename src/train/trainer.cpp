@@ -48,6 +48,7 @@ TrainOutcome Trainer::run() {
     outcome = after_step();
   }
   log_until(steps_done_);
+  if (p_.profile) keep_error([&] { p_.profile->finish(); });
   keep_error([&] {
     p_.state.finish_save();
     p_.progress(steps_done_, p_.state.last_checkpoint());
@@ -59,9 +60,9 @@ TrainOutcome Trainer::run() {
 
 void Trainer::step() {
   p_.heartbeat.beat(steps_done_, Phase::kTraining);
-  const Exec& exec = p_.site.context.exec();
+  if (p_.profile) p_.profile->begin_step(steps_done_ + 1);
   const std::span<float> gradients = p_.model.store().per_rank_gradients();
-  const Batch& batch = p_.loader.next();                 // [shards, 2n, 3, size, size]
+  const Batch& batch = next_batch();                     // [shards, 2n, 3, size, size]
   const ConstMatrix z = p_.model.forward(batch.images);  // [rows of this rank, C]
   const double* loss = p_.loss.forward(z);               // over the global batch
   p_.loss.backward(grad_z_);
@@ -70,9 +71,8 @@ void Trainer::step() {
   reducer_.finish();
 
   // Loss and gradients are the same on all ranks now, so all come to the same verdict without asking.
-  int* non_finite = non_finite_.as<int>().data();
-  flag_non_finite(exec, std::span(loss, 1), non_finite);
-  flag_non_finite(exec, std::span<const float>(p_.model.store().gradients()), non_finite);
+  const int* non_finite = non_finite_.as<int>().data();
+  flag_bad_numbers(loss);
   const double* gradient_square = gradient_norm_.queue_square();
   const double learning_rate = p_.schedule.learning_rate(steps_done_);
   p_.optimizer.update(steps_done_, learning_rate, non_finite);
@@ -82,6 +82,21 @@ void Trainer::step() {
   queue_line(learning_rate, batch, loss, gradient_square);
   log_until(steps_done_ - log_lag_);
   post_control_word();
+}
+
+const Batch& Trainer::next_batch() {
+  const ProfileSpan span(p_.site.context.profiler(), {OpKind::kData, "views", "wait"});
+  return p_.loader.next();
+}
+
+void Trainer::flag_bad_numbers(const double* loss) {
+  const std::span<const float> gradients = p_.model.store().gradients();
+  const ProfileSpan span(p_.site.context.profiler(), {OpKind::kOptimizer, "gradients", "finite"},
+                         [&] { return Work{.bytes = static_cast<double>(gradients.size_bytes())}; });
+  const Exec& exec = p_.site.context.exec();
+  int* non_finite = non_finite_.as<int>().data();
+  flag_non_finite(exec, std::span(loss, 1), non_finite);
+  flag_non_finite(exec, gradients, non_finite);
 }
 
 void Trainer::queue_line(double learning_rate, const Batch& batch, const double* loss, const double* gradient_square) {
@@ -97,6 +112,7 @@ void Trainer::queue_line(double learning_rate, const Batch& batch, const double*
 }
 
 void Trainer::log_until(int64_t step) {
+  const ProfileSpan span(p_.site.context.profiler(), {OpKind::kOther, "trainer", "log"});
   while (lines_logged_ < step) log_line(lines_[static_cast<size_t>(++lines_logged_) % lines_.size()]);
 }
 
@@ -149,6 +165,7 @@ void Trainer::keep_error(const std::function<void()>& work) {
 }
 
 void Trainer::post_control_word() {
+  const ProfileSpan span(p_.site.context.profiler(), {OpKind::kOther, "trainer", "control word"});
   ControlWord word{.step = steps_done_,
                    .stop_signal = stop_signal(),
                    .error_code = error_ ? static_cast<int32_t>(error_->code()) : 0};
@@ -210,9 +227,11 @@ std::optional<TrainOutcome> Trainer::after_step() {
   std::optional<TrainOutcome> outcome;
   std::optional<Decision> decision;
   {
+    const ProfileSpan span(p_.site.context.profiler(), {OpKind::kOther, "trainer", "control word"});
     const InsideCollective waiting(&p_.heartbeat);
     decision = control_.decision_for(steps_done_);
   }
+  if (p_.profile) keep_error([&] { p_.profile->end_step(); });
   if (decision) outcome = act_on(*decision);
   if (steps_done_ == p_.settings.train.stop_at_step)
     outcome = TrainOutcome{.stopped = true, .reason = "train.stop_at_step", .step = steps_done_};

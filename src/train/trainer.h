@@ -25,6 +25,7 @@
 #include "src/train/knn_evaluation.h"
 #include "src/train/skipped_files.h"
 #include "src/train/state_io.h"
+#include "src/train/step_profile.h"
 
 namespace simclr {
 
@@ -42,6 +43,7 @@ struct TrainerParts {
   KnnEvaluation* knn = nullptr;                                               // none: not wanted
   MetricsFile* metrics = nullptr;                                             // rank 0 only
   Journal* journal = nullptr;                                                 // rank 0 only
+  StepProfile* profile = nullptr;                                             // none: not wanted
   SkippedFiles* skipped = nullptr;                                            // none: no file can be passed over
   std::function<void(int64_t step, const std::string& checkpoint)> progress;  // after every step: the newest checkpoint
   ShardGeometry geometry;
@@ -75,6 +77,8 @@ class Trainer {
   };
 
   void step();  // one update
+  const Batch& next_batch();
+  void flag_bad_numbers(const double* loss);  // in the loss and in any gradient
   void queue_line(double learning_rate, const Batch& batch, const double* loss, const double* gradient_square);
   void log_until(int64_t step);  // the lines of all steps up to this one; waits for their losses
   void log_line(PendingLine& line);

@@ -1,0 +1,52 @@
+// The memory of a step's feature maps and of their gradients: one run of memory, in which pieces that never live at the
+// same time share their place. Layers say in their constructors what they need and for how long; allocate() then lays
+// everything out, and the pieces are valid.
+//
+// Moments count the ops of forward in their order; backward runs them in reverse, the op of moment t at backward_of(t).
+// What backward needs thus lives from t to backward_of(t): the memory of the last layers is free again when the
+// gradients of the first ones, the largest, are computed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "src/device/context.h"
+
+namespace simclr {
+
+class ActivationArena {
+ public:
+  using Moment = int64_t;
+  static constexpr Moment backward_of(Moment forward) { return (Moment{1} << 40) - forward; }
+  Moment next() { return moment_++; }
+
+  struct Lifetime {
+    Moment first = 0, last = 0;  // from the op that writes it to the last that reads it, both included
+  };
+  // elements in the device's storage type. Returns its number for data(). Before allocate().
+  int add(int64_t elements, Lifetime lifetime);
+
+  // Places all pieces and takes the memory, zero-filled. Error(kDevice) when there is none.
+  void allocate(Context& context);
+
+  // 256-byte aligned; null before allocate().
+  float* data(int piece) const;
+  size_t bytes() const { return memory_.bytes(); }
+  std::span<std::byte> memory() const { return memory_.as<std::byte>(); }
+
+ private:
+  struct Piece {
+    int64_t elements = 0;
+    Lifetime lifetime;
+    size_t offset = 0, bytes = 0;
+  };
+  void place(Piece& piece, const std::vector<const Piece*>& placed) const;
+
+  Moment moment_ = 0;
+  std::vector<Piece> pieces_;
+  Buffer memory_;
+};
+
+}  // namespace simclr

@@ -1,0 +1,74 @@
+#include "src/train/step_profile.h"
+
+#include <sstream>
+
+#include "src/base/file.h"
+#include "src/base/log.h"
+#include "src/metrics/profile_trace.h"
+
+namespace simclr {
+namespace {
+
+MachinePeak measure_together(const Site& site) {
+  site.host.barrier();
+  return measure_machine_peak(std::get<CpuExec>(site.context.exec()));
+}
+
+}  // namespace
+
+std::string StepProfile::trace_name(int rank) {
+  return fmt::format("trace_rank_{}.json", rank);
+}
+
+StepProfile::StepProfile(int64_t steps, const Site& site, std::filesystem::path run_folder)
+    : steps_(steps),
+      site_(site),
+      run_folder_(std::move(run_folder)),
+      facts_{.rank = site.host.rank(),
+             .ranks = site.host.size(),
+             .threads = site.context.threads(),
+             .peak = measure_together(site)},
+      collectives_(site.collectives, profiler_) {
+  site_.context.set_profiler(&profiler_);
+}
+
+StepProfile::~StepProfile() {
+  site_.context.set_profiler(nullptr);
+}
+
+Site StepProfile::site() {
+  return {.context = site_.context, .collectives = collectives_, .host = site_.host};
+}
+
+void StepProfile::begin_step(int64_t number) {
+  if (written_ || ++seen_ <= kWarmUpSteps) return;
+  profiler_.begin_step(number);
+}
+
+void StepProfile::end_step() {
+  if (!profiler_.recording()) return;
+  profiler_.end_step();
+  if (static_cast<int64_t>(profiler_.steps().size()) == steps_) write();
+}
+
+void StepProfile::finish() {
+  if (written_) return;
+  if (!profiler_.steps().empty()) return write();
+  if (facts_.rank == 0)
+    log_warning("--profile: no step was measured, since the run made {} and the first {} warm up; let it make more",
+                seen_, kWarmUpSteps);
+}
+
+void StepProfile::write() {
+  written_ = true;
+  write_file_durably(run_folder_ / trace_name(facts_.rank), print_trace(profiler_, facts_));
+  if (facts_.rank != 0) return;
+  const std::string table = print_profile(profiler_, facts_);
+  write_file_durably(run_folder_ / kTableName, table);
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) log_info("{}", line);
+  log_info("profile: {} and {}, which https://ui.perfetto.dev and chrome://tracing open",
+           (run_folder_ / kTableName).string(), (run_folder_ / trace_name(0)).string());
+}
+
+}  // namespace simclr
