@@ -60,7 +60,8 @@ def evaluation(folder):
           "k-NN as the training said at its end")
     check([p["pictures"] for p in report["linear_probe"]] == [160, 40] and all(p["converged"] for p in report["linear_probe"]),
           "probes on all labels and on a quarter of every class, solved")
-    check(report["linear_probe"][0]["objective"] != report["linear_probe"][1]["objective"], "not the same fit twice")
+    objectives = [p["objective"] for p in report["linear_probe"]]
+    check(abs(objectives[0] - objectives[1]) > 1e-5, f"not the same fit twice: objectives {objectives}")  # solved to 1e-6
     check(sum(map(sum, report["linear_probe"][0]["confusion"])) == 48, "the confusion matrix counts every test picture")
     # Another set of pictures goes through the same encoder.
     other = command(["evaluate", folder / "run", "--labels", 0, "--set", "data.synthetic.test_images=20", "--set", "run.seed=9"])
