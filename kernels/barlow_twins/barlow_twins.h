@@ -45,7 +45,7 @@ struct BarlowTwinsProblem {
 // A thread: 4 bytes * 64 * max(log2(shards) * C, n).
 ScratchNeed barlow_twins_scratch(const BarlowTwinsProblem& problem);
 
-// sums [2, C] = this rank's part of sum_k z_v,ki. z may be stored as bfloat16 on CUDA.
+// sums [2, C] = this rank's part of sum_k z_v,ki. z may be stored as bfloat16.
 void barlow_twins_sums(const Exec& exec, const ConstMatrix& z, const BarlowTwinsProblem& problem, double* sums);
 
 // squares [2, C] = this rank's part of sum_k (z_v,ki - mean_vi)^2, with mean = sums / B from the global sums.
@@ -64,7 +64,7 @@ void barlow_twins_products(const Exec& exec, const ConstMatrix& y, const BarlowT
 void barlow_twins_loss(const Exec& exec, const BarlowTwinsProblem& problem, float* products_to_grad, double* radial,
                        double* loss);
 
-// grad_z = dL/dz, which may be stored as bfloat16 on CUDA; columns from C to the stride are set to zero.
+// grad_z = dL/dz, which may be stored as bfloat16; columns from C to the stride are set to zero.
 // grad_c [C, C] = G / B. FLOPs: 4 * shards * n * C^2.
 void barlow_twins_backward(const Exec& exec, const ConstMatrix& y, const BarlowTwinsProblem& problem,
                            const float* grad_c, const double* inv_std, const double* radial, const Matrix& grad_z);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/barlow_twins/barlow_twins_device.h"
+#include "kernels/common/bfloat16.h"
 #include "kernels/common/gemm.h"
 #include "kernels/common/ordered_tree.h"
 #include "kernels/common/parallel.h"
@@ -29,14 +30,16 @@ template <typename TermFn>
 void sum_columns(const CpuExec& exec, const ConstMatrix& z, const BarlowTwinsProblem& p, double* out, TermFn&& term) {
   const int64_t n = p.shard_images, columns = p.columns;
   double* parts = workspace_as<double>(exec, static_cast<size_t>(p.shards * 2 * columns));  // [shards, 2, C]
-  parallel_for(exec, p.shards * 2, [&](int64_t part, int) {
-    double* sum = parts + part * columns;
-    const int64_t view = part % 2 * columns;
-    std::fill_n(sum, columns, 0.0);
-    for (int64_t i = 0; i < n; ++i) {
-      const float* row = z.row(part * n + i);
-      for (int64_t c = 0; c < columns; ++c) sum[c] += term(static_cast<double>(row[c]), view + c);
-    }
+  with_element_type(z.type, [&]<typename T>(T) {
+    parallel_for(exec, p.shards * 2, [&](int64_t part, int) {
+      double* sum = parts + part * columns;
+      const int64_t view = part % 2 * columns;
+      std::fill_n(sum, columns, 0.0);
+      for (int64_t i = 0; i < n; ++i) {
+        const T* row = stored_as<T>(z.row(part * n + i));
+        for (int64_t c = 0; c < columns; ++c) sum[c] += term(static_cast<double>(as_float(row[c])), view + c);
+      }
+    });
   });
   ordered_tree_sum<double>([&](int64_t s) { return parts + s * 2 * columns; }, p.shards, 0, 2 * columns);
   std::copy_n(parts, 2 * columns, out);
@@ -78,15 +81,17 @@ void standardize(const CpuExec& exec, const ConstMatrix& z, const BarlowTwinsPro
     means[k] = sums[k] / batch;
     inv_std[k] = 1.0 / std::sqrt(squares[k] / batch + p.eps);
   }
-  parallel_for(exec, p.shards * 2, [&](int64_t part, int) {
-    const double* mean = means + part % 2 * p.columns;
-    const double* inverse = inv_std + part % 2 * p.columns;
-    for (int64_t i = part * n; i < (part + 1) * n; ++i) {
-      const float* from = z.row(i);
-      float* to = y.row(i);
-      for (int64_t c = 0; c < p.columns; ++c)
-        to[c] = static_cast<float>((static_cast<double>(from[c]) - mean[c]) * inverse[c]);
-    }
+  with_element_type(z.type, [&]<typename T>(T) {
+    parallel_for(exec, p.shards * 2, [&](int64_t part, int) {
+      const double* mean = means + part % 2 * p.columns;
+      const double* inverse = inv_std + part % 2 * p.columns;
+      for (int64_t i = part * n; i < (part + 1) * n; ++i) {
+        const T* from = stored_as<T>(z.row(i));
+        float* to = y.row(i);
+        for (int64_t c = 0; c < p.columns; ++c)
+          to[c] = static_cast<float>((static_cast<double>(as_float(from[c])) - mean[c]) * inverse[c]);
+      }
+    });
   });
 }
 
@@ -159,27 +164,29 @@ void loss(const CpuExec& exec, const BarlowTwinsProblem& p, float* c, double* ra
 void backward(const CpuExec& exec, const ConstMatrix& y, const BarlowTwinsProblem& p, const float* grad_c,
               const double* inv_std, const double* radial, const Matrix& grad_z) {
   const int64_t n = p.shard_images, columns = p.columns, blocks = blocks_of(p);
-  parallel_for(exec, p.shards * 2 * blocks, [&](int64_t task, int thread) {
-    const int64_t part = task / blocks, view = part % 2, first = task % blocks * kBlock;
-    const int64_t count = columns_from(p, first);
-    const ConstMatrix other = y.slice((part ^ 1) * n, n);  // [n, C] of the other view
-    const Matrix grad_y{thread_floats(exec, thread, n * count), n, count, count};
-    if (view == 0) {  // y_2 G^T
-      gemm(other, Op::kNone, {grad_c + first * columns, count, columns, columns}, Op::kTranspose, {}, grad_y);
-    } else {  // y_1 G
-      gemm(other, Op::kNone, {grad_c + first, columns, count, columns}, Op::kNone, {}, grad_y);
-    }
-    const double* inverse = inv_std + view * columns + first;
-    const double* along_y = radial + view * columns + first;
-    for (int64_t i = 0; i < n; ++i) {
-      const float* y_row = y.row(part * n + i) + first;
-      const float* g_row = grad_y.row(i);
-      float* out = grad_z.row(part * n + i) + first;
-      for (int64_t k = 0; k < count; ++k)
-        out[k] = static_cast<float>(inverse[k] *
-                                    (static_cast<double>(g_row[k]) - static_cast<double>(y_row[k]) * along_y[k]));
-      if (first + count == columns) std::fill(out + count, grad_z.row(part * n + i) + grad_z.stride, 0.0F);
-    }
+  with_element_type(grad_z.type, [&]<typename T>(T) {
+    parallel_for(exec, p.shards * 2 * blocks, [&](int64_t task, int thread) {
+      const int64_t part = task / blocks, view = part % 2, first = task % blocks * kBlock;
+      const int64_t count = columns_from(p, first);
+      const ConstMatrix other = y.slice((part ^ 1) * n, n);  // [n, C] of the other view
+      const Matrix grad_y{thread_floats(exec, thread, n * count), n, count, count};
+      if (view == 0) {  // y_2 G^T
+        gemm(other, Op::kNone, {grad_c + first * columns, count, columns, columns}, Op::kTranspose, {}, grad_y);
+      } else {  // y_1 G
+        gemm(other, Op::kNone, {grad_c + first, columns, count, columns}, Op::kNone, {}, grad_y);
+      }
+      const double* inverse = inv_std + view * columns + first;
+      const double* along_y = radial + view * columns + first;
+      for (int64_t i = 0; i < n; ++i) {
+        const float* y_row = y.row(part * n + i) + first;
+        const float* g_row = grad_y.row(i);
+        T* row = stored_as<T>(grad_z.row(part * n + i));
+        for (int64_t k = 0; k < count; ++k)
+          row[first + k] = element_of<T>(static_cast<float>(
+              inverse[k] * (static_cast<double>(g_row[k]) - static_cast<double>(y_row[k]) * along_y[k])));
+        if (first + count == columns) std::fill(row + columns, row + grad_z.stride, T{});
+      }
+    });
   });
 }
 

@@ -11,7 +11,7 @@
 // Cp = C rounded up to the channel block. Padding channels: statistics 0, output 0.
 // Bits: sums are made per shard in double, shards combined by the ordered tree; ranks and threads do not change them.
 // Large means lose nothing: sums are taken about the first value of each channel in the shard.
-// CUDA: residual, relu_y and masked are stored as x is; statistics, sums and parameters never are bfloat16.
+// Residual, relu_y and masked are stored as x is; statistics, sums and parameters never are bfloat16.
 // Synchronous on the CPU. No allocation: needs batch_norm_scratch().
 #pragma once
 

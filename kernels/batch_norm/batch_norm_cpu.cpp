@@ -1,5 +1,6 @@
 // batch_norm on the CPU. The loops over one channel block are compiled per instruction set; floats are added within
-// one feature map (a few hundred terms), doubles across maps.
+// one feature map (a few hundred terms), doubles across maps. T is what feature maps are stored as: float, or bfloat16
+// on processors whose blocks have 16 channels.
 #include <algorithm>
 #include <cmath>
 
@@ -36,13 +37,13 @@ SIMCLR_INLINE void sum_map(int64_t rows, F&& f, double* first, double* second) {
 }
 
 // sum x and sum x^2 of each lane, taken about the lane's first value.
-template <int L>
-SIMCLR_INLINE void forward_block(const float* x, Maps maps, double* sum, double* square) {
+template <int L, typename T>
+SIMCLR_INLINE void forward_block(const T* x, Maps maps, double* sum, double* square) {
   using V = Lanes<L>;
   const auto shift = V::load(x);
   double s[L] = {}, q[L] = {};
   for (int64_t i = 0; i < maps.samples; ++i) {
-    const float* p = x + i * maps.stride;
+    const T* p = x + i * maps.stride;
     sum_map<L>(
         maps.rows,
         [&](int64_t k, auto& a, auto& b) __attribute__((always_inline)) {
@@ -54,16 +55,16 @@ SIMCLR_INLINE void forward_block(const float* x, Maps maps, double* sum, double*
   }
   const auto count = static_cast<double>(maps.samples * maps.rows);
   for (int l = 0; l < L; ++l) {
-    const double k = x[l];
+    const double k = as_float(x[l]);
     sum[l] = s[l] + count * k;
     square[l] = q[l] + 2 * k * s[l] + count * k * k;
   }
 }
 
 // sum g and sum g*(x - mean) of each lane; g = grad_y where relu_y > 0; g is written to masked when that is given.
-template <int L>
-SIMCLR_INLINE void backward_block(const float* grad_y, const float* relu_y, const float* x, const float* mean,
-                                  Maps maps, float* masked, double* sum, double* product) {
+template <int L, typename T>
+SIMCLR_INLINE void backward_block(const T* grad_y, const T* relu_y, const T* x, const float* mean, Maps maps, T* masked,
+                                  double* sum, double* product) {
   using V = Lanes<L>;
   const auto m = V::load(mean);
   double s[L] = {}, q[L] = {};
@@ -83,9 +84,9 @@ SIMCLR_INLINE void backward_block(const float* grad_y, const float* relu_y, cons
   for (int l = 0; l < L; ++l) sum[l] = s[l], product[l] = q[l];
 }
 
-template <int L>
-SIMCLR_INLINE void apply_map(const float* x, const float* residual, const float* mean, const float* scale,
-                             const float* beta, bool relu, int64_t rows, float* y) {
+template <int L, typename T>
+SIMCLR_INLINE void apply_map(const T* x, const T* residual, const float* mean, const float* scale, const float* beta,
+                             bool relu, int64_t rows, T* y) {
   using V = Lanes<L>;
   const auto m = V::load(mean), a = V::load(scale), b = V::load(beta);
   for (int64_t k = 0; k < rows * L; k += L) {
@@ -97,9 +98,9 @@ SIMCLR_INLINE void apply_map(const float* x, const float* residual, const float*
 }
 
 // grad_x = scale*g + c1*(x - mean) + c0
-template <int L>
-SIMCLR_INLINE void backward_map(const float* grad_y, const float* relu_y, const float* x, const float* mean,
-                                const float* scale, const float* c1, const float* c0, int64_t rows, float* grad_x) {
+template <int L, typename T>
+SIMCLR_INLINE void backward_map(const T* grad_y, const T* relu_y, const T* x, const float* mean, const float* scale,
+                                const float* c1, const float* c0, int64_t rows, T* grad_x) {
   using V = Lanes<L>;
   const auto m = V::load(mean), a = V::load(scale), k1 = V::load(c1), k0 = V::load(c0);
   for (int64_t k = 0; k < rows * L; k += L) {
@@ -109,7 +110,7 @@ SIMCLR_INLINE void backward_map(const float* grad_y, const float* relu_y, const 
   }
 }
 
-// The same functions, compiled per instruction set.
+// The same functions, compiled per instruction set; bfloat16 for blocks of 16.
 SIMCLR_MULTIVERSION void forward_any(int block, const float* x, Maps maps, double* sum, double* square) {
   block == 16 ? forward_block<16>(x, maps, sum, square) : forward_block<8>(x, maps, sum, square);
 }
@@ -128,6 +129,37 @@ SIMCLR_MULTIVERSION void backward_apply_any(int block, const float* grad_y, cons
                                             int64_t rows, float* grad_x) {
   block == 16 ? backward_map<16>(grad_y, relu_y, x, mean, scale, c1, c0, rows, grad_x)
               : backward_map<8>(grad_y, relu_y, x, mean, scale, c1, c0, rows, grad_x);
+}
+SIMCLR_MULTIVERSION void forward_any(int, const Bfloat16* x, Maps maps, double* sum, double* square) {
+  forward_block<16>(x, maps, sum, square);
+}
+SIMCLR_MULTIVERSION void backward_any(int, const Bfloat16* grad_y, const Bfloat16* relu_y, const Bfloat16* x,
+                                      const float* mean, Maps maps, Bfloat16* masked, double* sum, double* product) {
+  backward_block<16>(grad_y, relu_y, x, mean, maps, masked, sum, product);
+}
+SIMCLR_MULTIVERSION void apply_any(int, const Bfloat16* x, const Bfloat16* residual, const float* mean,
+                                   const float* scale, const float* beta, bool relu, int64_t rows, Bfloat16* y) {
+  apply_map<16>(x, residual, mean, scale, beta, relu, rows, y);
+}
+SIMCLR_MULTIVERSION void backward_apply_any(int, const Bfloat16* grad_y, const Bfloat16* relu_y, const Bfloat16* x,
+                                            const float* mean, const float* scale, const float* c1, const float* c0,
+                                            int64_t rows, Bfloat16* grad_x) {
+  backward_map<16>(grad_y, relu_y, x, mean, scale, c1, c0, rows, grad_x);
+}
+
+// Address of element i, or none where there is no array.
+template <typename T>
+const T* at_or_none(const float* p, int64_t i) {
+  return p ? stored_as<T>(p) + i : nullptr;
+}
+template <typename T>
+T* at_or_none(float* p, int64_t i) {
+  return p ? stored_as<T>(p) + i : nullptr;
+}
+
+void check_type(const ConstActivation& x) {
+  SIMCLR_CHECK(x.type == DataType::kFloat32 || channel_block() == 16, "bfloat16 in blocks of {} channels",
+               channel_block());
 }
 
 // f(first element of the block, maps, channel offset, part) for every (shard, group, channel block); part is the
@@ -160,10 +192,13 @@ void for_each_map(const CpuExec& exec, const ConstActivation& x, int groups, F&&
 }  // namespace
 
 void sums(const CpuExec& exec, ConstActivation x, int groups, double* sums) {
+  check_type(x);
   const auto block = static_cast<int>(channel_block());
   const int64_t padded = x.padded_channels();
-  sum_over_shards(exec, x, groups, sums, [&](int64_t first, Maps maps, int64_t c, int, double* part) {
-    forward_any(block, x.data + first, maps, part + c, part + padded + c);
+  with_element_type(x.type, [&]<typename T>(T) {
+    sum_over_shards(exec, x, groups, sums, [&](int64_t first, Maps maps, int64_t c, int, double* part) {
+      forward_any(block, stored_as<T>(x.data) + first, maps, part + c, part + padded + c);
+    });
   });
 }
 
@@ -184,6 +219,7 @@ void statistics(const CpuExec&, const double* sums, int64_t padded, int groups, 
 }
 
 void apply(const CpuExec& exec, ConstActivation x, BatchNormStatistics s, const BatchNormApply& how, float* y) {
+  check_type(x);
   const int64_t padded = x.padded_channels(), rows = x.height * x.width;
   const auto block = static_cast<int>(channel_block());
   float* scale = workspace_as<float>(exec, static_cast<size_t>((how.groups + 1) * padded));  // [groups, Cp]
@@ -193,20 +229,26 @@ void apply(const CpuExec& exec, ConstActivation x, BatchNormStatistics s, const 
     for (int g = 0; g < how.groups; ++g)
       scale[g * padded + c] = c < x.channels ? how.gamma[c] * s.inv_std[g * padded + c] : 0.0F;
   }
-  for_each_map(exec, x, how.groups, [&](int64_t at, int64_t g, int64_t c) {
-    const int64_t k = g * padded + c;
-    apply_any(block, x.data + at, how.residual ? how.residual + at : nullptr, s.mean + k, scale + k, beta + c, how.relu,
-              rows, y + at);
+  with_element_type(x.type, [&]<typename T>(T) {
+    for_each_map(exec, x, how.groups, [&](int64_t at, int64_t g, int64_t c) {
+      const int64_t k = g * padded + c;
+      apply_any(block, stored_as<T>(x.data) + at, at_or_none<T>(how.residual, at), s.mean + k, scale + k, beta + c,
+                how.relu, rows, stored_as<T>(y) + at);
+    });
   });
 }
 
 void backward_sums(const CpuExec& exec, ConstActivation grad_y, ConstActivation x, BatchNormStatistics s,
                    const BatchNormBackward& how, float* masked, double* sums) {
+  check_type(x);
   const auto block = static_cast<int>(channel_block());
   const int64_t padded = x.padded_channels();
-  sum_over_shards(exec, x, how.groups, sums, [&](int64_t first, Maps maps, int64_t c, int g, double* part) {
-    backward_any(block, grad_y.data + first, how.relu_y ? how.relu_y + first : nullptr, x.data + first,
-                 s.mean + g * padded + c, maps, masked ? masked + first : nullptr, part + c, part + padded + c);
+  with_element_type(x.type, [&]<typename T>(T) {
+    sum_over_shards(exec, x, how.groups, sums, [&](int64_t first, Maps maps, int64_t c, int g, double* part) {
+      backward_any(block, stored_as<T>(grad_y.data) + first, at_or_none<T>(how.relu_y, first),
+                   stored_as<T>(x.data) + first, s.mean + g * padded + c, maps, at_or_none<T>(masked, first), part + c,
+                   part + padded + c);
+    });
   });
 }
 
@@ -226,6 +268,7 @@ void parameter_gradients(const CpuExec&, const double* sums, int64_t channels, i
 
 void backward_apply(const CpuExec& exec, ConstActivation grad_y, ConstActivation x, BatchNormStatistics s,
                     const BatchNormBackward& how, const double* sums, int64_t count, float* grad_x) {
+  check_type(x);
   const int64_t padded = x.padded_channels(), rows = x.height * x.width;
   const auto block = static_cast<int>(channel_block());
   float* scale = workspace_as<float>(exec, static_cast<size_t>(how.groups * 3 * padded));  // [groups, Cp] each
@@ -241,10 +284,13 @@ void backward_apply(const CpuExec& exec, ConstActivation grad_y, ConstActivation
       c0[k] = static_cast<float>(-a * grad_beta / static_cast<double>(count));
     }
   }
-  for_each_map(exec, x, how.groups, [&](int64_t at, int64_t g, int64_t c) {
-    const int64_t k = g * padded + c;
-    backward_apply_any(block, grad_y.data + at, how.relu_y ? how.relu_y + at : nullptr, x.data + at, s.mean + k,
-                       scale + k, c1 + k, c0 + k, rows, grad_x + at);
+  with_element_type(x.type, [&]<typename T>(T) {
+    for_each_map(exec, x, how.groups, [&](int64_t at, int64_t g, int64_t c) {
+      const int64_t k = g * padded + c;
+      backward_apply_any(block, stored_as<T>(grad_y.data) + at, at_or_none<T>(how.relu_y, at),
+                         stored_as<T>(x.data) + at, s.mean + k, scale + k, c1 + k, c0 + k, rows,
+                         stored_as<T>(grad_x) + at);
+    });
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "kernels/common/data_type.h"
 #include "kernels/common/error.h"
 
 namespace simclr {
@@ -10,12 +11,16 @@ namespace simclr {
 // Memory is owned by device/Context. Synchronous: a CPU op has finished when it returns.
 struct CpuExec {
   int threads = 1;
+  Precision precision = Precision::kFp32;  // or kBf16, where why_no_bfloat16() (onednn.h) has nothing to say
   // One per op call, shared by all threads; 256-byte aligned; content is lost when the op returns.
   std::byte* workspace = nullptr;
   size_t workspace_bytes = 0;
   // One per thread: thread t has [t * thread_scratch_bytes, (t+1) * thread_scratch_bytes); 256-byte aligned.
   std::byte* thread_scratch = nullptr;
   size_t thread_scratch_bytes = 0;
+
+  // What feature maps and matrices of the network are stored as. Pictures are float32 in every precision.
+  DataType storage() const { return precision == Precision::kBf16 ? DataType::kBfloat16 : DataType::kFloat32; }
 
   std::byte* scratch_of(int thread) const {
     return thread_scratch + static_cast<size_t>(thread) * thread_scratch_bytes;

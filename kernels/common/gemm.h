@@ -1,4 +1,5 @@
-// Row-major matrix product in single precision, over oneDNN's sgemm. Not an op: what ops build on (linear, infonce).
+// Row-major matrix products over oneDNN, in single precision or of bfloat16. Not an op: what ops build on (linear,
+// infonce).
 #pragma once
 
 #include "kernels/common/views.h"
@@ -19,5 +20,9 @@ struct GemmScale {
 // thread count nor of what other threads do. They are NOT promised to be the same when m, n or k is cut differently.
 // oneDNN takes packing memory of its own during the call. A failure throws Error(kDevice).
 void gemm(const ConstMatrix& a, Op op_a, const ConstMatrix& b, Op op_b, GemmScale scale, const Matrix& c);
+
+// c = op(a) * op(b) [+ bias in every row]          a and b bfloat16, c bfloat16 or float32, bias [n] float32 or none
+// Products are exact and sums single precision; a bfloat16 c is rounded once, after the bias. The rest as for gemm().
+void gemm_bfloat16(const ConstMatrix& a, Op op_a, const ConstMatrix& b, Op op_b, const float* bias, const Matrix& c);
 
 }  // namespace simclr

@@ -1,20 +1,41 @@
 #include "kernels/common/onednn.h"
 
+#include <cstdlib>
+
 #include "kernels/common/views.h"
 
 namespace simclr {
+namespace {
+
+// What the library uses: what the processor has, up to DNNL_MAX_CPU_ISA.
+bool uses(dnnl::cpu_isa wanted) {
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa()), all = static_cast<unsigned>(wanted);
+  return (isa & all) == all;
+}
+
+}  // namespace
 
 int64_t channel_block() {
-  static const int64_t block = [] {
-    const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-    const auto core = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
-    const bool avx512 = (isa & core) == core;
-    return avx512 ? 16 : 8;
-  }();
+  static const int64_t block = uses(dnnl::cpu_isa::avx512_core) ? 16 : 8;
   return block;
 }
 
 namespace onednn {
+
+std::string why_no_bfloat16() {
+  if (uses(dnnl::cpu_isa::avx512_core_bf16)) return "";
+#if defined(__x86_64__)
+  for (const char* name : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
+    const char* limit = std::getenv(name);
+    if (limit && __builtin_cpu_supports("avx512bf16")) return fmt::format("{}={} hides its AVX512_BF16", name, limit);
+  }
+#endif
+  return "this processor has no AVX512_BF16";
+}
+
+std::string bfloat16_instructions() {
+  return uses(dnnl::cpu_isa::avx512_core_amx) ? "AMX" : "AVX512_BF16";
+}
 
 const dnnl::engine& cpu_engine() {
   static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);

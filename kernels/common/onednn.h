@@ -5,10 +5,17 @@
 #include <omp.h>
 
 #include <oneapi/dnnl/dnnl.hpp>
+#include <string>
 
 #include "kernels/common/error.h"
 
 namespace simclr::onednn {
+
+// Empty where convolutions and products of bfloat16 run at their speed (AVX512_BF16 or AMX), else why not, as the end
+// of a sentence: "this processor has no AVX512_BF16". DNNL_MAX_CPU_ISA counts, as it does for the library.
+std::string why_no_bfloat16();
+// What those products are made with, and so their bits: "AVX512_BF16" or "AMX".
+std::string bfloat16_instructions();
 
 const dnnl::engine& cpu_engine();
 dnnl::stream& thread_stream();  // of the calling thread

@@ -68,13 +68,5 @@ void with_storage(DataType type, F&& f) {
     f(float());
   }
 }
-template <typename T>
-const T* stored_as(const float* p) {
-  return reinterpret_cast<const T*>(p);
-}
-template <typename T>
-T* stored_as(float* p) {
-  return reinterpret_cast<T*>(p);
-}
 
 }  // namespace simclr

@@ -1,7 +1,7 @@
 // Non-owning views of tensors. The leading dimension of everything per-sample is the shard: a rank holds `shards`
 // consecutive shards of `samples` samples each (2n views in training), and sums over samples are kept per shard.
-// A view whose type is kBfloat16 (on the GPU only) holds elements of that type: its pointer is then an address and not
-// to be counted in floats.
+// A view whose type is kBfloat16 holds elements of that type: its pointers are then addresses and not to be counted in
+// floats (element_address() counts, stored_as() turns them into what they are).
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct ActivationView {
   int64_t sample_elements() const { return padded_channels() * height * width; }
   int64_t shard_elements() const { return samples * sample_elements(); }
   int64_t elements() const { return shards * shard_elements(); }
-  T* sample(int64_t i) const { return data + i * sample_elements(); }  // i in [0, shards*samples)
-  T* shard(int64_t s) const { return data + s * shard_elements(); }
+  T* sample(int64_t i) const { return element_address(data, i * sample_elements(), type); }  // i in [0, shards*samples)
+  T* shard(int64_t s) const { return element_address(data, s * shard_elements(), type); }
   operator ActivationView<const T>() const requires(!std::is_const_v<T>) {
     return {data, shards, samples, channels, height, width, type};
   }
@@ -57,8 +57,8 @@ struct ImagesView {
   int64_t sample_elements() const { return channels * height * width; }
   int64_t shard_elements() const { return samples * sample_elements(); }
   int64_t elements() const { return shards * shard_elements(); }
-  T* sample(int64_t i) const { return data + i * sample_elements(); }
-  T* shard(int64_t s) const { return data + s * shard_elements(); }
+  T* sample(int64_t i) const { return element_address(data, i * sample_elements(), type); }
+  T* shard(int64_t s) const { return element_address(data, s * shard_elements(), type); }
   operator ImagesView<const T>() const requires(!std::is_const_v<T>) {
     return {data, shards, samples, channels, height, width, type};
   }
@@ -74,7 +74,7 @@ struct MatrixView {
   int64_t rows = 0, cols = 0, stride = 0;
   DataType type = DataType::kFloat32;
 
-  T* row(int64_t i) const { return data + i * stride; }
+  T* row(int64_t i) const { return element_address(data, i * stride, type); }
   int64_t elements() const { return rows * stride; }
   MatrixView slice(int64_t first, int64_t count) const { return {row(first), count, cols, stride, type}; }
   operator MatrixView<const T>() const requires(!std::is_const_v<T>) { return {data, rows, cols, stride, type}; }

@@ -8,7 +8,8 @@
 // shards by the ordered tree. No result depends on the number of ranks or threads.
 // Padding channels of y and grad_x are zero for a finite sample; NaN or infinity may spread to them within its sample.
 // Aliasing: none allowed. Synchronous on the CPU, queued on exec.stream on CUDA. No allocation: needs plan.scratch().
-// bf16 on CUDA: a shard's grad_w is rounded to bfloat16 (cuDNN writes no other), the sum over shards is float32.
+// bf16: x, y and the weights are rounded to bfloat16 (pictures on the CPU come as float32), sums are float32. On CUDA a
+// shard's grad_w is rounded to bfloat16, too (cuDNN writes no other); the sum over shards is float32.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // conv2d on oneDNN: one library call per shard, with the primitives of a CpuConv2dPlan.
 #include <algorithm>
 
+#include "kernels/common/bfloat16.h"
 #include "kernels/common/ordered_tree.h"
 #include "kernels/common/parallel.h"
 #include "kernels/conv2d/conv2d_device.h"
@@ -22,9 +23,10 @@ const CpuConv2dPlan& cpu(const Conv2dPlan& plan) {
   return static_cast<const CpuConv2dPlan&>(plan);
 }
 
-void* writable(const float* p) {
-  return const_cast<float*>(p);
-}  // the library takes inputs as void*
+// Shard s of an array of them, each as `one` describes. The library takes inputs as void*, too.
+void* shard_of(const void* shards, const memory::desc& one, int64_t s) {
+  return const_cast<std::byte*>(static_cast<const std::byte*>(shards)) + static_cast<size_t>(s) * one.get_size();
+}
 
 void repack(const CpuExec& exec, const memory::desc& from, const void* source, const memory::desc& to, void* target) {
   omp_set_num_threads(exec.threads);  // elements are moved, not summed: any thread count gives the same bits
@@ -34,16 +36,27 @@ void repack(const CpuExec& exec, const memory::desc& from, const void* source, c
   stream.wait();
 }
 
-// The workspace: padded plain weights first (may be empty), then packed ones.
+// The workspace: padded plain weights and rounded pictures first (either may be empty), then packed weights.
 struct Workspace {
   float* padded;
+  Bfloat16* images;
   std::byte* packed;
 };
 
 Workspace cut_workspace(const CpuExec& exec, const CpuConv2dPlan& c, size_t packed_bytes) {
-  const size_t padded = round_up_256(c.padded_bytes());
-  auto* begin = workspace_as<std::byte>(exec, padded + packed_bytes);
-  return {reinterpret_cast<float*>(begin), begin + padded};
+  const size_t padded = round_up_256(c.padded_bytes()), images = round_up_256(c.image_bytes());
+  auto* begin = workspace_as<std::byte>(exec, padded + images + packed_bytes);
+  return {reinterpret_cast<float*>(begin), reinterpret_cast<Bfloat16*>(begin + padded), begin + padded + images};
+}
+
+// The convolution's input as the library takes it: itself, or pictures rounded into the workspace.
+const void* library_input(const CpuExec& exec, const CpuConv2dPlan& c, const float* x) {
+  if (!c.rounds_images) return x;
+  Bfloat16* images = cut_workspace(exec, c, 0).images;
+  const auto& p = c.params();
+  const int64_t each = p.in_channels * p.height * p.width;
+  parallel_for(exec, p.shards * p.samples, [&](int64_t i, int) { to_bfloat16(x + i * each, each, images + i * each); });
+  return images;
 }
 
 // The weights in the library's own layout, in the workspace.
@@ -81,21 +94,22 @@ memory thread_scratchpad(const CpuExec& exec, int thread, size_t bytes) {
 
 }  // namespace
 
-std::unique_ptr<Conv2dPlan> make_plan(const CpuExec&, const Conv2dParams& params, const std::string& choice) {
-  return onednn::guarded("create convolution", [&] { return std::make_unique<CpuConv2dPlan>(params, choice); });
+std::unique_ptr<Conv2dPlan> make_plan(const CpuExec& exec, const Conv2dParams& params, const std::string& choice) {
+  return onednn::guarded("create convolution",
+                         [&] { return std::make_unique<CpuConv2dPlan>(params, exec.storage(), choice); });
 }
 
 void forward(const CpuExec& exec, const Conv2dPlan& plan, const float* x, const float* weight, float* y) {
   const auto& c = cpu(plan);
   onednn::guarded("convolution forward", [&] {
     std::byte* packed = pack_weights(exec, c, weight, c.forward_weights);
-    const size_t x_shard = c.x.get_size() / sizeof(float), y_shard = c.y.get_size() / sizeof(float);
+    const void* input = library_input(exec, c, x);
     parallel_for(exec, c.params().shards, [&](int64_t s, int thread) {
       const auto& engine = onednn::cpu_engine();
       c.forward.execute(onednn::thread_stream(),
-                        {{DNNL_ARG_SRC, memory(c.x, engine, writable(x + static_cast<size_t>(s) * x_shard))},
+                        {{DNNL_ARG_SRC, memory(c.x, engine, shard_of(input, c.x, s))},
                          {DNNL_ARG_WEIGHTS, memory(c.forward_weights, engine, packed)},
-                         {DNNL_ARG_DST, memory(c.y, engine, y + static_cast<size_t>(s) * y_shard)},
+                         {DNNL_ARG_DST, memory(c.y, engine, shard_of(y, c.y, s))},
                          {DNNL_ARG_SCRATCHPAD, thread_scratchpad(exec, thread, c.forward_scratch)}});
     });
   });
@@ -106,15 +120,13 @@ void backward_data(const CpuExec& exec, const Conv2dPlan& plan, const float* gra
   const auto& c = cpu(plan);
   onednn::guarded("convolution backward data", [&] {
     std::byte* packed = pack_weights(exec, c, weight, c.data_weights);
-    const size_t x_shard = c.x.get_size() / sizeof(float), y_shard = c.y.get_size() / sizeof(float);
     parallel_for(exec, c.params().shards, [&](int64_t s, int thread) {
       const auto& engine = onednn::cpu_engine();
-      c.backward_data.execute(
-          onednn::thread_stream(),
-          {{DNNL_ARG_DIFF_DST, memory(c.y, engine, writable(grad_y + static_cast<size_t>(s) * y_shard))},
-           {DNNL_ARG_WEIGHTS, memory(c.data_weights, engine, packed)},
-           {DNNL_ARG_DIFF_SRC, memory(c.x, engine, grad_x + static_cast<size_t>(s) * x_shard)},
-           {DNNL_ARG_SCRATCHPAD, thread_scratchpad(exec, thread, c.data_scratch)}});
+      c.backward_data.execute(onednn::thread_stream(),
+                              {{DNNL_ARG_DIFF_DST, memory(c.y, engine, shard_of(grad_y, c.y, s))},
+                               {DNNL_ARG_WEIGHTS, memory(c.data_weights, engine, packed)},
+                               {DNNL_ARG_DIFF_SRC, memory(c.x, engine, shard_of(grad_x, c.x, s))},
+                               {DNNL_ARG_SCRATCHPAD, thread_scratchpad(exec, thread, c.data_scratch)}});
     });
   });
 }
@@ -129,15 +141,14 @@ void backward_weights(const CpuExec& exec, const Conv2dPlan& plan, const float* 
     const auto part = [&](int64_t s) {
       return reinterpret_cast<float*>(parts + c.grad_stride() * static_cast<size_t>(s));
     };
-    const size_t x_shard = c.x.get_size() / sizeof(float), y_shard = c.y.get_size() / sizeof(float);
+    const void* input = library_input(exec, c, x);
     parallel_for(exec, shards, [&](int64_t s, int thread) {
       const auto& engine = onednn::cpu_engine();
-      c.backward_weights.execute(
-          onednn::thread_stream(),
-          {{DNNL_ARG_SRC, memory(c.x, engine, writable(x + static_cast<size_t>(s) * x_shard))},
-           {DNNL_ARG_DIFF_DST, memory(c.y, engine, writable(grad_y + static_cast<size_t>(s) * y_shard))},
-           {DNNL_ARG_DIFF_WEIGHTS, memory(c.grad_weights, engine, part(s))},
-           {DNNL_ARG_SCRATCHPAD, thread_scratchpad(exec, thread, c.weights_scratch)}});
+      c.backward_weights.execute(onednn::thread_stream(),
+                                 {{DNNL_ARG_SRC, memory(c.x, engine, shard_of(input, c.x, s))},
+                                  {DNNL_ARG_DIFF_DST, memory(c.y, engine, shard_of(grad_y, c.y, s))},
+                                  {DNNL_ARG_DIFF_WEIGHTS, memory(c.grad_weights, engine, part(s))},
+                                  {DNNL_ARG_SCRATCHPAD, thread_scratchpad(exec, thread, c.weights_scratch)}});
     });
     const auto elements = static_cast<int64_t>(c.grad_weights.get_size() / sizeof(float));
     parallel_for(exec, (elements + kSumChunk - 1) / kSumChunk, [&](int64_t chunk, int) {

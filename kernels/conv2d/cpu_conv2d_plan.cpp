@@ -15,10 +15,8 @@ using Format = memory::format_tag;
 
 constexpr std::string_view kBetween = "; ", kByWinograd = "winograd", kByDirect = "direct";
 
-memory::desc activation_desc(int64_t samples, int64_t channels, int64_t height, int64_t width) {
-  return {{samples, channels, height, width},
-          memory::data_type::f32,
-          channel_block() == 16 ? Format::nChw16c : Format::nChw8c};
+memory::desc activation_desc(memory::data_type type, int64_t samples, int64_t channels, int64_t height, int64_t width) {
+  return {{samples, channels, height, width}, type, channel_block() == 16 ? Format::nChw16c : Format::nChw8c};
 }
 
 constexpr Pass kPasses[] = {Pass::kForward, Pass::kBackwardData, Pass::kBackwardWeights};
@@ -57,7 +55,7 @@ bool library_has_winograd() {
   static const bool has = [] {
     const onednn::SingleThreadScope single;
     constexpr int64_t kSize = 8;
-    const memory::desc map = activation_desc(1, channel_block(), kSize, kSize);
+    const memory::desc map = activation_desc(memory::data_type::f32, 1, channel_block(), kSize, kSize);
     const memory::desc weights({channel_block(), channel_block(), 3, 3}, memory::data_type::f32, Format::any);
     try {
       onednn::describe_forward(onednn::cpu_engine(), dnnl::algorithm::convolution_winograd,
@@ -71,7 +69,13 @@ bool library_has_winograd() {
   return has;
 }
 
-Wishes wishes_of(const Conv2dParams& p) {
+Wishes wishes_of(const Conv2dParams& p, DataType stored) {
+  if (stored == DataType::kBfloat16) {
+    if (p.algorithm != ConvolutionAlgorithm::kWinograd) return {};
+    fail(ExitCode::kDevice,
+         "model.convolution: winograd, but there is no Winograd convolution in bf16; write auto or direct, or "
+         "run.precision: fp32");
+  }
   if (p.algorithm == ConvolutionAlgorithm::kWinograd && !library_has_winograd())
     fail(ExitCode::kDevice,
          "model.convolution: winograd, but oneDNN {}.{} has no Winograd convolution for this processor; write auto or "
@@ -108,27 +112,28 @@ Wishes wishes_of(const Conv2dParams& p, std::string_view choice) {
 
 }  // namespace
 
-CpuConv2dPlan::CpuConv2dPlan(const Conv2dParams& p, const std::string& choice)
-    : Conv2dPlan(p), library_in(p.input_is_images ? p.in_channels : std::max(p.in_channels, channel_block())) {
+CpuConv2dPlan::CpuConv2dPlan(const Conv2dParams& p, DataType stored, const std::string& choice)
+    : Conv2dPlan(p),
+      library_in(p.input_is_images ? p.in_channels : std::max(p.in_channels, channel_block())),
+      rounds_images(p.input_is_images && stored == DataType::kBfloat16) {
   const onednn::SingleThreadScope single;
   const auto& engine = onednn::cpu_engine();
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
 
   const memory::dims weight_dims{p.out_channels, library_in, p.kernel, p.kernel};
-  const memory::desc any_weights(weight_dims, memory::data_type::f32, Format::any);
+  const auto type = stored == DataType::kBfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
   plain_weights = {weight_dims, memory::data_type::f32, Format::oihw};
-  x = p.input_is_images
-          ? memory::desc({p.samples, p.in_channels, p.height, p.width}, memory::data_type::f32, Format::nchw)
-          : activation_desc(p.samples, library_in, p.height, p.width);
-  y = activation_desc(p.samples, p.out_channels, p.out_height(), p.out_width());
+  x = p.input_is_images ? memory::desc({p.samples, p.in_channels, p.height, p.width}, type, Format::nchw)
+                        : activation_desc(type, p.samples, library_in, p.height, p.width);
+  y = activation_desc(type, p.samples, p.out_channels, p.out_height(), p.out_width());
   // The library asks for the padding that is used on the right and bottom, which is less when the stride leaves rows
   // over.
   const int64_t right_h = (p.out_height() - 1) * p.stride + p.kernel - p.height - p.padding;
   const int64_t right_w = (p.out_width() - 1) * p.stride + p.kernel - p.width - p.padding;
-  const onednn::ConvolutionArgs args{
-      x, any_weights, y, {p.stride, p.stride}, {p.padding, p.padding}, {right_h, right_w}};
-  const auto wishes = choice.empty() ? wishes_of(p) : wishes_of(p, choice);
+  onednn::ConvolutionArgs args{
+      x, {weight_dims, type, Format::any}, y, {p.stride, p.stride}, {p.padding, p.padding}, {right_h, right_w}};
+  const Wishes wishes = choice.empty() ? wishes_of(p, stored) : wishes_of(p, choice);
 
   const auto forward_pd = describe_as_wished(p, wishes[0], by_winograd_[0], [&](dnnl::algorithm algorithm) {
     return onednn::describe_forward(engine, algorithm, args, attr);
@@ -147,6 +152,7 @@ CpuConv2dPlan::CpuConv2dPlan(const Conv2dParams& p, const std::string& choice)
     data_scratch = data_pd.scratchpad_desc().get_size();
     names += std::string(", ") + data_pd.impl_info_str();
   }
+  args.weights = {weight_dims, memory::data_type::f32, Format::any};  // a gradient is float32 in every precision
   const auto weights_pd = describe_as_wished(p, wishes[2], by_winograd_[2], [&](dnnl::algorithm algorithm) {
     return onednn::describe_backward_weights(engine, algorithm, args, attr, forward_pd);
   });
@@ -162,8 +168,8 @@ size_t CpuConv2dPlan::grad_stride() const {
 
 ScratchNeed CpuConv2dPlan::scratch() const {
   const size_t packed = std::max(forward_weights.get_size(), params().input_is_images ? 0 : data_weights.get_size());
-  return {.workspace_bytes =
-              round_up_256(padded_bytes()) + std::max(packed, grad_stride() * static_cast<size_t>(params().shards)),
+  return {.workspace_bytes = round_up_256(padded_bytes()) + round_up_256(image_bytes()) +
+                             std::max(packed, grad_stride() * static_cast<size_t>(params().shards)),
           .thread_bytes = std::max({forward_scratch, data_scratch, weights_scratch})};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/common/bfloat16.h"
 #include "kernels/common/parallel.h"
 #include "kernels/l2_normalize/l2_normalize.h"
 
@@ -21,41 +22,50 @@ void for_each_row(const CpuExec& exec, int64_t rows, RowFn&& row_fn) {
 }
 
 // The product of two floats is exact in double.
-double dot(const float* a, const float* b, int64_t count) {
+template <typename T>
+double dot(const T* a, const T* b, int64_t count) {
   double sum = 0;
-  for (int64_t c = 0; c < count; ++c) sum += static_cast<double>(a[c]) * static_cast<double>(b[c]);
+  for (int64_t c = 0; c < count; ++c) sum += static_cast<double>(as_float(a[c])) * static_cast<double>(as_float(b[c]));
   return sum;
 }
 
 }  // namespace
 
 void l2_normalize_forward(const CpuExec& exec, const ConstMatrix& z, const Matrix& e, std::span<double> norms) {
-  for_each_row(exec, z.rows, [&](int64_t i) {
-    const float* z_row = z.row(i);  // [C]
-    float* e_row = e.row(i);        // [C]
-    const double norm = std::sqrt(dot(z_row, z_row, z.cols));
-    norms[static_cast<size_t>(i)] = norm;
-    const double divisor = norm <= kNormFloor ? kNormFloor : norm;  // a NaN norm stays NaN
-    for (int64_t c = 0; c < z.cols; ++c) e_row[c] = static_cast<float>(z_row[c] / divisor);
-    std::fill(e_row + z.cols, e_row + e.stride, 0.0F);
+  SIMCLR_CHECK(e.type == DataType::kFloat32, "unit rows are stored as float32");
+  with_element_type(z.type, [&]<typename T>(T) {
+    for_each_row(exec, z.rows, [&](int64_t i) {
+      const T* z_row = stored_as<T>(z.row(i));  // [C]
+      float* e_row = e.row(i);                  // [C]
+      const double norm = std::sqrt(dot(z_row, z_row, z.cols));
+      norms[static_cast<size_t>(i)] = norm;
+      const double divisor = norm <= kNormFloor ? kNormFloor : norm;  // a NaN norm stays NaN
+      for (int64_t c = 0; c < z.cols; ++c) e_row[c] = static_cast<float>(as_float(z_row[c]) / divisor);
+      std::fill(e_row + z.cols, e_row + e.stride, 0.0F);
+    });
   });
 }
 
 void l2_normalize_backward(const CpuExec& exec, const ConstMatrix& e, std::span<const double> norms,
                            const ConstMatrix& grad_e, const Matrix& grad_z) {
-  for_each_row(exec, e.rows, [&](int64_t i) {
-    const float* e_row = e.row(i);       // [C]
-    const float* g_row = grad_e.row(i);  // [C]
-    float* out = grad_z.row(i);          // [C]
-    const double norm = norms[static_cast<size_t>(i)];
-    if (norm <= kNormFloor) {
-      std::fill(out, out + grad_z.stride, 0.0F);
-      return;
-    }
-    // forward: e = z / norm;  de/dz = (I - e e^T) / norm
-    const double radial = dot(e_row, g_row, e.cols);
-    for (int64_t c = 0; c < e.cols; ++c) out[c] = static_cast<float>((g_row[c] - e_row[c] * radial) / norm);
-    std::fill(out + e.cols, out + grad_z.stride, 0.0F);
+  SIMCLR_CHECK(e.type == DataType::kFloat32 && grad_e.type == DataType::kFloat32,
+               "unit rows and their gradient are stored as float32");
+  with_element_type(grad_z.type, [&]<typename T>(T) {
+    for_each_row(exec, e.rows, [&](int64_t i) {
+      const float* e_row = e.row(i);         // [C]
+      const float* g_row = grad_e.row(i);    // [C]
+      T* out = stored_as<T>(grad_z.row(i));  // [C]
+      const double norm = norms[static_cast<size_t>(i)];
+      if (norm <= kNormFloor) {
+        std::fill(out, out + grad_z.stride, T{});
+        return;
+      }
+      // forward: e = z / norm;  de/dz = (I - e e^T) / norm
+      const double radial = dot(e_row, g_row, e.cols);
+      for (int64_t c = 0; c < e.cols; ++c)
+        out[c] = element_of<T>(static_cast<float>((g_row[c] - e_row[c] * radial) / norm));
+      std::fill(out + e.cols, out + grad_z.stride, T{});
+    });
   });
 }
 

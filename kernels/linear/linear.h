@@ -4,7 +4,7 @@
 // [out]. Bits: one product per shard, of one shape for every number of ranks; weight gradients are summed over the
 // rank's shards by the ordered tree. Columns of y and grad_x beyond the matrix width are set to zero. Aliasing: none
 // allowed. Synchronous on the CPU. Needs linear_scratch().
-// CUDA: the views' type is that of both factors (W is rounded to it first), sums are fp32; tf32 as the Exec says.
+// The views' type is that of both factors (W is rounded to it first), sums are fp32; tf32 on CUDA as the Exec says.
 #pragma once
 
 #include "kernels/common/exec.h"

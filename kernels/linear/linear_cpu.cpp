@@ -1,6 +1,8 @@
-// linear on the CPU: one matrix product per shard.
+// linear on the CPU: one matrix product per shard. In bfloat16 the weights are rounded first; weight gradients stay
+// float32.
 #include <algorithm>
 
+#include "kernels/common/bfloat16.h"
 #include "kernels/common/gemm.h"
 #include "kernels/common/ordered_tree.h"
 #include "kernels/common/parallel.h"
@@ -12,16 +14,37 @@ namespace {
 constexpr int64_t kSumChunk = 4096;  // elements that one task of the tree sum takes
 
 void clear_padding(const Matrix& m) {
-  for (int64_t i = 0; i < m.rows && m.stride > m.cols; ++i) std::fill(m.row(i) + m.cols, m.row(i) + m.stride, 0.0F);
+  with_element_type(m.type, [&]<typename T>(T) {
+    for (int64_t i = 0; i < m.rows && m.stride > m.cols; ++i) {
+      T* row = stored_as<T>(m.row(i));
+      std::fill(row + m.cols, row + m.stride, T{});
+    }
+  });
+}
+
+// W [out, in] as a factor of `type`: itself, or rounded into the workspace.
+ConstMatrix weights_as(const CpuExec& exec, DataType type, const float* weight, int64_t out, int64_t in) {
+  if (type == DataType::kFloat32) return {weight, out, in, in};
+  auto* rounded = workspace_as<Bfloat16>(exec, static_cast<size_t>(out * in));
+  parallel_for(exec, (out * in + kSumChunk - 1) / kSumChunk, [&](int64_t chunk, int) {
+    const int64_t begin = chunk * kSumChunk;
+    to_bfloat16(weight + begin, std::min(kSumChunk, out * in - begin), rounded + begin);
+  });
+  return {reinterpret_cast<const float*>(rounded), out, in, in, type};
 }
 
 }  // namespace
 
 void forward(const CpuExec& exec, int64_t shards, ConstMatrix x, const float* weight, const float* bias, Matrix y) {
   const int64_t n = x.rows / shards;
-  const ConstMatrix w{weight, y.cols, x.cols, x.cols};
+  const ConstMatrix w = weights_as(exec, x.type, weight, y.cols, x.cols);
   parallel_for(exec, shards, [&](int64_t s, int) {
     const Matrix out = y.slice(s * n, n);  // [n, out]
+    if (out.type == DataType::kBfloat16) {
+      gemm_bfloat16(x.slice(s * n, n), Op::kNone, w, Op::kTranspose, bias, out);
+      clear_padding(out);
+      return;
+    }
     gemm(x.slice(s * n, n), Op::kNone, w, Op::kTranspose, {}, out);
     if (bias) {
       for (int64_t i = 0; i < n; ++i)
@@ -33,10 +56,14 @@ void forward(const CpuExec& exec, int64_t shards, ConstMatrix x, const float* we
 
 void backward_data(const CpuExec& exec, int64_t shards, ConstMatrix grad_y, const float* weight, Matrix grad_x) {
   const int64_t n = grad_x.rows / shards;
-  const ConstMatrix w{weight, grad_y.cols, grad_x.cols, grad_x.cols};
+  const ConstMatrix w = weights_as(exec, grad_y.type, weight, grad_y.cols, grad_x.cols);
   parallel_for(exec, shards, [&](int64_t s, int) {
     const Matrix out = grad_x.slice(s * n, n);  // [n, in]
-    gemm(grad_y.slice(s * n, n), Op::kNone, w, Op::kNone, {}, out);
+    if (out.type == DataType::kBfloat16) {
+      gemm_bfloat16(grad_y.slice(s * n, n), Op::kNone, w, Op::kNone, nullptr, out);
+    } else {
+      gemm(grad_y.slice(s * n, n), Op::kNone, w, Op::kNone, {}, out);
+    }
     clear_padding(out);
   });
 }
@@ -49,11 +76,20 @@ void backward_weights(const CpuExec& exec, int64_t shards, ConstMatrix x, ConstM
   parallel_for(exec, shards, [&](int64_t s, int) {
     float* part = parts + s * stride;
     const ConstMatrix g = grad_y.slice(s * n, n);  // [n, out]
-    gemm(g, Op::kTranspose, x.slice(s * n, n), Op::kNone, {}, Matrix{part, out, in, in});
+    const Matrix weights{part, out, in, in};
+    if (g.type == DataType::kBfloat16) {
+      gemm_bfloat16(g, Op::kTranspose, x.slice(s * n, n), Op::kNone, nullptr, weights);
+    } else {
+      gemm(g, Op::kTranspose, x.slice(s * n, n), Op::kNone, {}, weights);
+    }
     float* bias = part + out * in;
     std::fill_n(bias, out, 0.0F);
-    for (int64_t i = 0; i < n; ++i)
-      for (int64_t o = 0; o < out; ++o) bias[o] += g.row(i)[o];
+    with_element_type(g.type, [&]<typename T>(T) {
+      for (int64_t i = 0; i < n; ++i) {
+        const T* row = stored_as<T>(g.row(i));
+        for (int64_t o = 0; o < out; ++o) bias[o] += as_float(row[o]);
+      }
+    });
   });
   parallel_for(exec, (elements + kSumChunk - 1) / kSumChunk, [&](int64_t chunk, int) {
     const int64_t begin = chunk * kSumChunk, end = std::min(elements, begin + kSumChunk);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/common/bfloat16.h"
 #include "kernels/common/parallel.h"
 #include "kernels/pool/pool_device.h"
 
@@ -8,83 +9,116 @@ namespace simclr::pool {
 namespace {
 
 // y[l] = mean over rows of x[row][l]; x is one map of one channel block.
-SIMCLR_MULTIVERSION void mean_map(const float* x, int64_t rows, int64_t block, float* y) {
+template <typename T>
+[[gnu::always_inline]] inline void mean_of(const T* x, int64_t rows, int64_t block, T* y) {
   float sum[kMaxChannelBlock] = {};
   for (int64_t r = 0; r < rows; ++r)
-    for (int64_t l = 0; l < block; ++l) sum[l] += x[r * block + l];
-  for (int64_t l = 0; l < block; ++l) y[l] = sum[l] / static_cast<float>(rows);
+    for (int64_t l = 0; l < block; ++l) sum[l] += as_float(x[r * block + l]);
+  for (int64_t l = 0; l < block; ++l) y[l] = element_of<T>(sum[l] / static_cast<float>(rows));
+}
+SIMCLR_MULTIVERSION void mean_map(const float* x, int64_t rows, int64_t block, float* y) {
+  mean_of(x, rows, block, y);
+}
+SIMCLR_MULTIVERSION void mean_map(const Bfloat16* x, int64_t rows, int64_t block, Bfloat16* y) {
+  mean_of(x, rows, block, y);
+}
+
+// One sample each; the views give the sizes.
+template <typename T>
+void max_forward_sample(const ConstActivation& x, const T* from, const Activation& y, T* out, uint8_t* win) {
+  const int64_t block = channel_block();
+  for (int64_t b = 0; b < x.padded_channels() / block; ++b) {
+    const T* map = from + b * x.height * x.width * block;
+    for (int64_t p = 0; p < y.height; ++p) {
+      for (int64_t q = 0; q < y.width; ++q, out += block, win += block) {
+        float most[kMaxChannelBlock];
+        std::fill_n(most, block, -INFINITY);
+        // The first place of the window that lies inside: it wins when all are -infinity.
+        std::fill_n(win, block, static_cast<uint8_t>((p == 0 ? 3 : 0) + (q == 0 ? 1 : 0)));
+        for (int64_t u = 0; u < 3; ++u) {
+          const int64_t iy = 2 * p + u - 1;
+          if (iy < 0 || iy >= x.height) continue;
+          for (int64_t v = 0; v < 3; ++v) {
+            const int64_t ix = 2 * q + v - 1;
+            if (ix < 0 || ix >= x.width) continue;
+            const T* in = map + (iy * x.width + ix) * block;
+            for (int64_t l = 0; l < block; ++l) {
+              const float value = as_float(in[l]);
+              if (value > most[l] || std::isnan(value)) most[l] = value, win[l] = static_cast<uint8_t>(u * 3 + v);
+            }
+          }
+        }
+        for (int64_t l = 0; l < block; ++l) out[l] = element_of<T>(most[l]);
+      }
+    }
+  }
+}
+
+// Each place of x looks at the windows that contain it, so that its sum is rounded once: place iy = 2p + u - 1 is in
+// the windows p = iy/2 and (iy+1)/2.
+template <typename T>
+void max_backward_sample(const ConstActivation& grad_y, const T* g, const uint8_t* win, const Activation& grad_x,
+                         T* out) {
+  const int64_t block = channel_block(), windows = grad_y.height * grad_y.width * block;
+  for (int64_t b = 0; b < grad_x.padded_channels() / block; ++b, g += windows, win += windows) {
+    for (int64_t iy = 0; iy < grad_x.height; ++iy) {
+      for (int64_t ix = 0; ix < grad_x.width; ++ix, out += block) {
+        float sum[kMaxChannelBlock] = {};
+        for (int64_t p = iy / 2; p <= (iy + 1) / 2 && p < grad_y.height; ++p) {
+          for (int64_t q = ix / 2; q <= (ix + 1) / 2 && q < grad_y.width; ++q) {
+            const int64_t here = (iy - 2 * p + 1) * 3 + ix - 2 * q + 1, at = (p * grad_y.width + q) * block;
+            for (int64_t l = 0; l < block; ++l) sum[l] += win[at + l] == here ? as_float(g[at + l]) : 0.0F;
+          }
+        }
+        for (int64_t l = 0; l < block; ++l) out[l] = element_of<T>(sum[l]);
+      }
+    }
+  }
 }
 
 }  // namespace
 
 void average_forward(const CpuExec& exec, ConstActivation x, Matrix y) {
   const int64_t block = channel_block(), rows = x.height * x.width;
-  parallel_for(exec, x.shards * x.samples, [&](int64_t i, int) {
-    for (int64_t c = 0; c < x.padded_channels(); c += block)
-      mean_map(x.sample(i) + c * rows, rows, block, y.row(i) + c);
+  with_element_type(x.type, [&]<typename T>(T) {
+    parallel_for(exec, x.shards * x.samples, [&](int64_t i, int) {
+      for (int64_t c = 0; c < x.padded_channels(); c += block)
+        mean_map(stored_as<T>(x.sample(i)) + c * rows, rows, block, stored_as<T>(y.row(i)) + c);
+    });
   });
 }
 
 void average_backward(const CpuExec& exec, ConstMatrix grad_y, Activation grad_x) {
   const int64_t block = channel_block(), rows = grad_x.height * grad_x.width;
   const float share = 1.0F / static_cast<float>(rows);
-  parallel_for(exec, grad_x.shards * grad_x.samples, [&](int64_t i, int) {
-    for (int64_t c = 0; c < grad_x.padded_channels(); c += block) {
-      float* map = grad_x.sample(i) + c * rows;
-      for (int64_t r = 0; r < rows; ++r)
+  with_element_type(grad_x.type, [&]<typename T>(T) {
+    parallel_for(exec, grad_x.shards * grad_x.samples, [&](int64_t i, int) {
+      const T* g = stored_as<T>(grad_y.row(i));
+      for (int64_t c = 0; c < grad_x.padded_channels(); c += block) {
+        T values[kMaxChannelBlock];
         for (int64_t l = 0; l < block; ++l)
-          map[r * block + l] = c + l < grad_x.channels ? grad_y.row(i)[c + l] * share : 0.0F;
-    }
+          values[l] = element_of<T>(c + l < grad_x.channels ? as_float(g[c + l]) * share : 0.0F);
+        T* map = stored_as<T>(grad_x.sample(i)) + c * rows;
+        for (int64_t r = 0; r < rows; ++r) std::copy_n(values, block, map + r * block);
+      }
+    });
   });
 }
 
 void max_forward(const CpuExec& exec, ConstActivation x, Activation y, uint8_t* winners) {
-  const int64_t block = channel_block();
-  parallel_for(exec, x.shards * x.samples, [&](int64_t i, int) {
-    uint8_t* win = winners + i * y.sample_elements();
-    float* out = y.sample(i);
-    for (int64_t b = 0; b < x.padded_channels() / block; ++b) {
-      const float* map = x.sample(i) + b * x.height * x.width * block;
-      for (int64_t p = 0; p < y.height; ++p) {
-        for (int64_t q = 0; q < y.width; ++q, out += block, win += block) {
-          std::fill_n(out, block, -INFINITY);
-          // The first place of the window that lies inside: it wins when all are -infinity.
-          std::fill_n(win, block, static_cast<uint8_t>((p == 0 ? 3 : 0) + (q == 0 ? 1 : 0)));
-          for (int64_t u = 0; u < 3; ++u) {
-            const int64_t iy = 2 * p + u - 1;
-            if (iy < 0 || iy >= x.height) continue;
-            for (int64_t v = 0; v < 3; ++v) {
-              const int64_t ix = 2 * q + v - 1;
-              if (ix < 0 || ix >= x.width) continue;
-              const float* in = map + (iy * x.width + ix) * block;
-              for (int64_t l = 0; l < block; ++l) {
-                if (in[l] > out[l] || std::isnan(in[l])) out[l] = in[l], win[l] = static_cast<uint8_t>(u * 3 + v);
-              }
-            }
-          }
-        }
-      }
-    }
+  with_element_type(x.type, [&]<typename T>(T) {
+    parallel_for(exec, x.shards * x.samples, [&](int64_t i, int) {
+      max_forward_sample(x, stored_as<T>(x.sample(i)), y, stored_as<T>(y.sample(i)), winners + i * y.sample_elements());
+    });
   });
 }
 
 void max_backward(const CpuExec& exec, ConstActivation grad_y, const uint8_t* winners, Activation grad_x) {
-  const int64_t block = channel_block();
-  parallel_for(exec, grad_x.shards * grad_x.samples, [&](int64_t i, int) {
-    std::fill_n(grad_x.sample(i), grad_x.sample_elements(), 0.0F);
-    const uint8_t* win = winners + i * grad_y.sample_elements();
-    const float* g = grad_y.sample(i);
-    for (int64_t b = 0; b < grad_x.padded_channels() / block; ++b) {
-      float* map = grad_x.sample(i) + b * grad_x.height * grad_x.width * block;
-      for (int64_t p = 0; p < grad_y.height; ++p) {
-        for (int64_t q = 0; q < grad_y.width; ++q, g += block, win += block) {
-          for (int64_t l = 0; l < block; ++l) {
-            const int64_t iy = 2 * p + win[l] / 3 - 1, ix = 2 * q + win[l] % 3 - 1;
-            map[(iy * grad_x.width + ix) * block + l] += g[l];
-          }
-        }
-      }
-    }
+  with_element_type(grad_x.type, [&]<typename T>(T) {
+    parallel_for(exec, grad_x.shards * grad_x.samples, [&](int64_t i, int) {
+      max_backward_sample(grad_y, stored_as<T>(grad_y.sample(i)), winners + i * grad_y.sample_elements(), grad_x,
+                          stored_as<T>(grad_x.sample(i)));
+    });
   });
 }
 

@@ -1,9 +1,8 @@
 #include "src/augment/uploaded_images.h"
 
-#include <bit>
-#include <cstdint>
 #include <cstring>
 
+#include "kernels/common/bfloat16.h"
 #include "kernels/common/cuda_exec.h"
 #include "kernels/common/error.h"
 #include "kernels/common/parallel.h"
@@ -11,18 +10,12 @@
 namespace simclr {
 namespace {
 
-// To nearest, ties to even, as the device rounds; normalised pixels are finite.
-uint16_t to_bfloat16(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
-
 // One image [3, size, size] to [size * size, channels of the device], those from 3 on zero.
-template <typename T, typename Convert>
-void interleave(const float* from, int64_t pixels, T* to, Convert convert) {
+template <typename T>
+void interleave(const float* from, int64_t pixels, T* to) {
   for (int64_t i = 0; i < pixels; ++i) {
     T* pixel = to + i * kCudaImageChannels;
-    for (int64_t c = 0; c < 3; ++c) pixel[c] = convert(from[c * pixels + i]);
+    for (int64_t c = 0; c < 3; ++c) pixel[c] = element_of<T>(from[c * pixels + i]);
     std::memset(pixel + 3, 0, (kCudaImageChannels - 3) * sizeof(T));
   }
 }
@@ -47,11 +40,8 @@ const Images& UploadedImages::put(const ConstImages& host) {
   std::byte* const to = upload.host();
   const int64_t pixels = images_.height * images_.width, each = pixels * kCudaImageChannels;
   parallel_for(CpuExec{.threads = context_.threads()}, images_.shards * images_.samples, [&](int64_t k, int) {
-    if (images_.type == DataType::kBfloat16) {
-      interleave(host.sample(k), pixels, reinterpret_cast<uint16_t*>(to) + k * each, to_bfloat16);
-    } else {
-      interleave(host.sample(k), pixels, reinterpret_cast<float*>(to) + k * each, [](float v) { return v; });
-    }
+    with_element_type(images_.type,
+                      [&]<typename T>(T) { interleave(host.sample(k), pixels, reinterpret_cast<T*>(to) + k * each); });
   });
   upload.start(memory_.data(), memory_.bytes());
   return images_;

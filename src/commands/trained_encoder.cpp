@@ -118,7 +118,11 @@ void TrainedEncoder::load_settings_and_header(const EncoderSource& source) {
   if (own_precision == 0 && settings_.run.precision != Precision::kFp32 &&
       !agree_on_device(ranks, topology_, settings_.run.device).cuda) {
     if (is_first())
-      log_info("trained with run.precision: {}; computed in fp32 here, on the CPU", enum_name(settings_.run.precision));
+      log_info("trained with run.precision: {}; computed in fp32 here, on the CPU{}",
+               enum_name(settings_.run.precision),
+               settings_.run.precision == Precision::kBf16 && why_no_bfloat16().empty()
+                   ? "; --set run.precision=bf16 computes in bf16"
+                   : "");
     settings_.run.precision = Precision::kFp32;
   }
 }

@@ -67,10 +67,10 @@ void check_run(const Settings& s, Rules& rules) {
   if (rules.can_judge({"run.output_dir"}) && s.run.output_dir.empty()) {
     rules.refuse("run.output_dir", "found an empty text; expected a folder (. is the current one)");
   }
-  if (rules.can_judge({"run.precision", "run.device"}) && s.run.precision != Precision::kFp32 &&
+  if (rules.can_judge({"run.precision", "run.device"}) && s.run.precision == Precision::kTf32 &&
       s.run.device == DeviceChoice::kCpu) {
-    rules.refuse("run.precision", fmt::format("found {} with run.device: cpu; CPUs compute in fp32 only; write fp32",
-                                              enum_name(s.run.precision)));
+    rules.refuse("run.precision",
+                 "found tf32 with run.device: cpu; CPUs compute in fp32, and some in bf16; write one of them");
   }
 }
 

@@ -15,7 +15,8 @@ namespace simclr {
 class Context {
  public:
   explicit Context(std::shared_ptr<Device> device);
-  explicit Context(int threads) : Context(make_cpu_device(threads)) {}
+  explicit Context(int threads, Precision precision = Precision::kFp32)
+      : Context(make_cpu_device(threads, precision)) {}
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 

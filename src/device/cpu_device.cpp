@@ -40,12 +40,17 @@ class CpuUpload final : public Upload {
 
 class CpuDevice final : public Device {
  public:
-  explicit CpuDevice(int threads) : threads_(threads) {
+  CpuDevice(int threads, Precision precision) : threads_(threads), precision_(precision) {
     SIMCLR_CHECK(threads >= 1, "a device needs at least one thread, got {}", threads);
+    SIMCLR_CHECK(precision != Precision::kTf32, "no CPU has tf32");
+    SIMCLR_CHECK(precision == Precision::kFp32 || why_no_bfloat16().empty(), "bf16, but {}", why_no_bfloat16());
   }
   bool is_cpu() const override { return true; }
   int threads() const override { return threads_; }
-  Exec exec() const override { return CpuExec{.threads = threads_}; }
+  Exec exec() const override { return CpuExec{.threads = threads_, .precision = precision_}; }
+  DataType storage() const override {
+    return precision_ == Precision::kBf16 ? DataType::kBfloat16 : DataType::kFloat32;
+  }
 
   std::byte* allocate(size_t bytes) override {
     // Large blocks come as untouched pages from calloc: they count only when they are used. What it returned stands
@@ -80,11 +85,14 @@ class CpuDevice final : public Device {
   std::string model() const override { return "CPU"; }
   std::string library_version() const override {
     const auto* v = dnnl::version();
-    return fmt::format("oneDNN {}.{}.{}, channels in blocks of {}", v->major, v->minor, v->patch, channel_block());
+    return fmt::format(
+        "oneDNN {}.{}.{}, channels in blocks of {}{}", v->major, v->minor, v->patch, channel_block(),
+        precision_ == Precision::kBf16 ? fmt::format(", bf16 by {}", onednn::bfloat16_instructions()) : "");
   }
 
  private:
   int threads_;
+  Precision precision_;
 };
 
 }  // namespace
@@ -97,8 +105,12 @@ void return_unless_held() {
   while (waits_are_held) ::pause();
 }
 
-std::shared_ptr<Device> make_cpu_device(int threads) {
-  return std::make_shared<CpuDevice>(threads);
+std::shared_ptr<Device> make_cpu_device(int threads, Precision precision) {
+  return std::make_shared<CpuDevice>(threads, precision);
+}
+
+std::string why_no_bfloat16() {
+  return onednn::why_no_bfloat16();
 }
 
 }  // namespace simclr

@@ -54,12 +54,16 @@ class Device {
   virtual std::unique_ptr<Upload> make_upload(size_t bytes) = 0;
 
   virtual std::string model() const = 0;  // "CPU", "NVIDIA H200"
-  // "oneDNN 2.6.3, channels in blocks of 16": what the bits of a result depend on beside the processor.
+  // "oneDNN 2.6.3, channels in blocks of 16, bf16 by AVX512_BF16": what the bits of a result depend on beside the
+  // processor.
   virtual std::string library_version() const = 0;
 };
 
-// threads >= 1.
-std::shared_ptr<Device> make_cpu_device(int threads);
+// threads >= 1. precision: fp32, or bf16 where why_no_bfloat16() is empty.
+std::shared_ptr<Device> make_cpu_device(int threads, Precision precision = Precision::kFp32);
+
+// Why the CPU cannot compute in bf16, as the end of a sentence: "this processor has no AVX512_BF16". Empty: it can.
+std::string why_no_bfloat16();
 
 // The process ends by force, from another thread: whoever waits for a device from now on never returns. An aborted
 // communicator lets half-reduced numbers through, and nobody may write them to a file.

@@ -1,12 +1,13 @@
 #include "src/device/host_matrix.h"
 
-#include <bit>
 #include <cstring>
+
+#include "kernels/common/bfloat16.h"
 
 namespace simclr {
 
 ConstMatrix HostMatrix::fetch(Device& device, const ConstMatrix& matrix) {
-  if (device.is_cpu()) return matrix;
+  if (device.is_cpu() && matrix.type == DataType::kFloat32) return matrix;
   const auto count = static_cast<size_t>(matrix.elements());
   raw_.resize(count * size_of(matrix.type));
   values_.resize(count);
@@ -14,10 +15,10 @@ ConstMatrix HostMatrix::fetch(Device& device, const ConstMatrix& matrix) {
   if (matrix.type == DataType::kFloat32) {
     std::memcpy(values_.data(), raw_.data(), raw_.size());
   } else {
-    for (size_t i = 0; i < count; ++i) {  // bfloat16 is the upper half of a float32
-      uint16_t half = 0;
+    for (size_t i = 0; i < count; ++i) {
+      Bfloat16 half;
       std::memcpy(&half, raw_.data() + i * sizeof half, sizeof half);
-      values_[i] = std::bit_cast<float>(uint32_t{half} << 16);
+      values_[i] = as_float(half);
     }
   }
   return {values_.data(), matrix.rows, matrix.cols, matrix.stride};

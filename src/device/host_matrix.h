@@ -11,7 +11,7 @@ namespace simclr {
 // Memory that is used again by the next fetch().
 class HostMatrix {
  public:
-  // On the CPU the matrix itself, else a copy that has arrived. Valid until the next fetch().
+  // In float32 on the CPU the matrix itself, else a copy that has arrived. Valid until the next fetch().
   ConstMatrix fetch(Device& device, const ConstMatrix& matrix);
 
  private:

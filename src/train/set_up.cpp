@@ -21,11 +21,16 @@ void watch_the_start(const Topology& topology, RunHandles& run) {
 
 DeviceDecision choose_device(const Settings& settings, const Topology& topology, Collectives& bootstrap) {
   const DeviceDecision decision = agree_on_device(bootstrap, topology, settings.run.device);
-  if (!decision.cuda && settings.run.precision != Precision::kFp32) {
+  if (!decision.cuda && settings.run.precision == Precision::kTf32)
     throw AgreedError(
         ExitCode::kUsage,
-        fmt::format("run.precision: {}, but this run computes on the CPU, which has fp32 only; write fp32",
-                    enum_name(settings.run.precision)));
+        "run.precision: tf32, but this run computes on the CPU, which has fp32 and bf16; write one of them");
+  if (!decision.cuda && settings.run.precision == Precision::kBf16) {
+    agree_on(bootstrap, [] {
+      const std::string reason = why_no_bfloat16();
+      if (!reason.empty())
+        fail(ExitCode::kUsage, "run.precision: bf16, but this run computes on the CPU, and {}; write fp32", reason);
+    });
   }
   if (!decision.cuda && settings.loss.products != DataType::kFloat32) {
     throw AgreedError(
@@ -46,7 +51,7 @@ void set_up_device(const DeviceDecision& decision, const Settings& settings, con
       return std::make_unique<Context>(make_cuda_device(
           {.ordinal = decision.ordinal, .threads = threads, .precision = settings.run.precision, .beat = beat}));
     }
-    return std::make_unique<Context>(threads);
+    return std::make_unique<Context>(threads, settings.run.precision);
   });
   if (!decision.cuda) return;
   run.nccl = make_nccl_collectives(*run.bootstrap, *run.context, settings.train.reduction, &run.heartbeat);

@@ -14,7 +14,7 @@ namespace simclr {
 void watch_the_start(const Topology& topology, RunHandles& run);
 
 // Before anything is written: a device that the settings can be computed on. AgreedError(kUsage) for a precision that
-// only a GPU has.
+// it does not have.
 DeviceDecision choose_device(const Settings& settings, const Topology& topology, Collectives& bootstrap);
 
 // Once the device is chosen: context, and on GPUs the collectives of their memory.

@@ -20,6 +20,11 @@ std::string promise(const Settings& s, int ranks) {
   return fmt::format("reduction fastest: equal up to rounding only; {} ranks are part of the numbers", ranks);
 }
 
+std::string device_and_precision(bool cpu, Precision precision) {
+  if (cpu && precision == Precision::kFp32) return "cpu";
+  return fmt::format("{} {}", cpu ? "cpu" : "cuda", enum_name(precision));
+}
+
 }  // namespace
 
 std::vector<std::string> describe_parameters(const Model& model) {
@@ -36,7 +41,7 @@ std::vector<std::string> describe_start(const StartFacts& f) {
   const auto count = [](int64_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
   return {
       fmt::format("simclr_train {} on {} ({}), {}, {} each", kProgramVersion, count(f.topology.size, "rank"),
-                  count(f.topology.nodes, "node"), cpu ? "cpu" : fmt::format("cuda {}", enum_name(s.run.precision)),
+                  count(f.topology.nodes, "node"), device_and_precision(cpu, s.run.precision),
                   count(p.context.threads(), "thread")),
       fmt::format("libraries: {}; {}MPI: {}", p.context.library_version(), cpu ? "" : nccl_version() + "; ",
                   f.mpi_version),

@@ -119,9 +119,9 @@ TEST(Validator, ContradictionsNameBothKeysAndTheirPlaces) {
        "/ and without spaces at its ends (the folder above it is run.output_dir)"},
       {"run:\n  output_dir: \"\"\n",
        "c.yaml:2: run.output_dir: found an empty text; expected a folder (. is the current one)"},
-      {"run:\n  device: cpu\n  precision: bf16\n",
-       "c.yaml:3: run.precision: found bf16 with run.device: cpu; CPUs compute in fp32 "
-       "only; write fp32"},
+      {"run:\n  device: cpu\n  precision: tf32\n",
+       "c.yaml:3: run.precision: found tf32 with run.device: cpu; CPUs compute in fp32, and some in bf16; write one of "
+       "them"},
       {"data:\n  path: /data\n",
        "c.yaml:2: data.path: found \"/data\", but data.format (synthetic, the default) draws "
        "its own pictures; remove the path or name another format, such as cifar10"},

@@ -6,7 +6,7 @@ import os
 import struct
 import subprocess
 
-from program import MPIRUN, PROGRAM, SMALL, Folder, check, environment, fail, run
+from program import MPIRUN, PROGRAM, SMALL, Folder, check, environment, fail, lacks_bf16, run
 
 
 class Result:
@@ -67,6 +67,23 @@ def evaluation(folder):
     other = command(["evaluate", folder / "run", "--labels", 0, "--set", "data.synthetic.test_images=20", "--set", "run.seed=9"])
     check(other.code == 0 and "20 test pictures" in other.output and "linear probe" not in other.output, "other pictures", other)
     return report
+
+
+def trained_in_bf16(folder):
+    """fp32 on a CPU, which is the same on every one, unless bf16 is asked for: then the numbers of the training."""
+    if reason := lacks_bf16(folder):
+        print("skipped: bf16:", reason)
+        return
+    trained = run(0, SMALL | {"train.epochs": 1, "run.precision": "bf16", "run.device": "cpu"}, folder / "bf16")
+    check(trained.code == 0 and ", cpu bf16, " in trained.output, "an encoder is trained in bf16", trained)
+    at_end = [m["knn_top1"] for m in trained.metrics if "knn_top1" in m][-1]
+    top1 = {}
+    for precision, words in {"fp32": [], "bf16": ["--set", "run.precision=bf16"]}.items():
+        file = folder / f"{precision}.json"
+        result = command(["evaluate", folder / "bf16", "--k", 5, "--labels", 0, "--json", file] + words)
+        check(result.code == 0 and ("computed in fp32 here, on the CPU" in result.output) == (precision == "fp32"), f"evaluate in {precision}", result)
+        top1[precision] = json.loads(file.read_bytes())["knn"][0]["top1"]
+    check(top1["bf16"] == at_end and abs(top1["fp32"] - at_end) < 0.1, f"k-NN {at_end} in training, {top1} afterwards")
 
 
 def embedding(folder, report):
@@ -131,3 +148,4 @@ def refusals(folder):
 with Folder() as folder:
     embedding(folder, evaluation(folder))
     refusals(folder)
+    trained_in_bf16(folder)

@@ -153,6 +153,15 @@ def run(ranks, settings, folder, extra=(), limit_s=100):
     return finish(start(ranks, settings, folder, extra), folder, limit_s)
 
 
+def lacks_bf16(folder):
+    """Why this CPU does not compute in bf16; empty when it does."""
+    result = run(0, dict(SMALL, **{"run.precision": "bf16", "run.device": "cpu"}), folder / "bf16_dry", ["--dry-run"])
+    if result.code == 0:
+        return ""
+    check(result.code == 2 and "AVX512_BF16" in result.output, "bf16 is refused with what the CPU lacks", result)
+    return result.output.strip().splitlines()[-1]
+
+
 def wait_for(condition, limit_s=60):
     """True as soon as condition() is; a test that waits for a file or a step calls it."""
     end = time.monotonic() + limit_s

@@ -1,5 +1,6 @@
 """Wrong input: one line a fault that says what, where and what to do; the documented exit code; nothing left behind."""
 
+import os
 import signal
 import subprocess
 
@@ -31,6 +32,13 @@ with Folder() as folder:
     expect(4, [("cuda", "without CUDA")], with_config("run: {device: cuda}\n"))
     check(not place.exists(), "no run folder was made")
     (folder / "run.yaml").write_text("{}\n")
+
+    # A precision that the CPU does not have. The library is told of less than there is, as its users can.
+    os.environ["DNNL_MAX_CPU_ISA"] = "AVX512_CORE"
+    expect(2, [("run.precision: bf16", "AVX512_BF16", "write fp32")], run(2, dict(SMALL, **{"run.precision": "bf16", "run.device": "cpu"}), place))
+    del os.environ["DNNL_MAX_CPU_ISA"]
+    expect(2, [("run.precision: found tf32", "write one of them")], run(0, dict(SMALL, **{"run.precision": "tf32", "run.device": "cpu"}), place))
+    check(not place.exists(), "no run folder was made")
 
     # Ranks and batches.
     expect(2, [("3 ranks", "1, 2, 4, 8")], run(3, SMALL, place))

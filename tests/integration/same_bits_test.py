@@ -1,6 +1,6 @@
 """The promise: losses, weights and k-NN have the same bits on 1, 2, 4 and 8 ranks, with 1 and 2 threads each."""
 
-from program import SMALL, Folder, check, run
+from program import SMALL, Folder, check, lacks_bf16, run
 
 with Folder() as folder:
     variants = [
@@ -8,6 +8,10 @@ with Folder() as folder:
         ("adamw, separate views", {"optimizer.type": "adamw", "optimizer.base_lr": 0.002, "model.batch_norm.views": "separate",
                                    "views.blur.probability": 0.5}),
     ]
+    if reason := lacks_bf16(folder):
+        print("skipped: bf16:", reason)
+    else:
+        variants.append(("bf16", {"run.precision": "bf16", "run.device": "cpu"}))
     for name, extra in variants:
         first = None
         for ranks, threads, workers in [(0, 1, 0), (1, 2, 2), (2, 1, 1), (2, 2, 1), (4, 1, 1), (8, 1, 0)]:

@@ -58,13 +58,15 @@ std::vector<double> sum_over_ranks(int ranks, int64_t elements, SumsOfRank&& sum
 
 // The global batch on `ranks` ranks, one after another, outputs and scratch full of NaN. With a residual the masked
 // gradient is written over grad_y, as the network does; without, ReLU is applied on the fly in both backward passes.
-inline BatchNormResults run_batch_norm(const BatchNormCase& c, int ranks, int threads, const BatchNormInputs& in) {
+// Maps: FeatureMaps, or those of bfloat16_support.h.
+template <typename Maps = FeatureMaps>
+BatchNormResults run_batch_norm(const BatchNormCase& c, int ranks, int threads, const BatchNormInputs& in) {
   const int64_t own = c.shape.shards / ranks, channels = c.shape.channels;
   const PoisonedContext context(threads, batch_norm_scratch(own, channels, c.groups));
   const Exec& exec = context.exec();
-  const FeatureMaps x(c.shape, in.x), residual(c.shape, c.residual ? in.residual : in.x), grad_y(c.shape, in.grad_y);
-  FeatureMaps y(c.shape), grad_x(c.shape);
-  const auto of = [&](int r, const FeatureMaps& m) { return shards_of(m.view(), r * own, own); };
+  const Maps x(c.shape, in.x), residual(c.shape, c.residual ? in.residual : in.x), grad_y(c.shape, in.grad_y);
+  Maps y(c.shape), grad_x(c.shape);
+  const auto of = [&](int r, const Maps& m) { return shards_of(m.view(), r * own, own); };
 
   const auto padded = static_cast<size_t>(c.groups * padded_cols(channels)), width = static_cast<size_t>(channels);
   const int64_t sum_elements = batch_norm_sum_elements(channels, c.groups);

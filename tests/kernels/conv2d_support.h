@@ -28,14 +28,15 @@ struct Results {
   std::vector<float> y, grad_x, grad_weight;  // plain; grad_x is empty for pictures
 };
 
-// All three convolutions on outputs and scratch full of NaN.
-inline Results run(const Conv2dParams& p, int threads, const Inputs& in) {
-  const Exec any = CpuExec{.threads = threads};
+// All three convolutions on outputs and scratch full of NaN. Maps: FeatureMaps, or those of bfloat16_support.h.
+template <typename Maps = FeatureMaps>
+Results run(const Conv2dParams& p, int threads, const Inputs& in) {
+  const Exec any = CpuExec{.threads = threads, .precision = Maps::kPrecision};
   const auto plan = make_conv2d_plan(any, p);
-  const PoisonedContext context(threads, plan->scratch());
+  const PoisonedContext context(threads, plan->scratch(), Maps::kPrecision);
   const Exec& exec = context.exec();
-  FeatureMaps y(output_shape(p));
-  const FeatureMaps grad_y(output_shape(p), in.grad_y);
+  Maps y(output_shape(p));
+  const Maps grad_y(output_shape(p), in.grad_y);
   Results out;
   out.grad_weight.assign(static_cast<size_t>(p.weight_elements()), kNaN);
   if (p.input_is_images) {
@@ -43,8 +44,8 @@ inline Results run(const Conv2dParams& p, int threads, const Inputs& in) {
     conv2d_forward(exec, *plan, x, in.weight.data(), y.view());
     conv2d_backward_weights(exec, *plan, x, grad_y.view(), out.grad_weight.data());
   } else {
-    const FeatureMaps x(input_shape(p), in.x);
-    FeatureMaps grad_x(input_shape(p));
+    const Maps x(input_shape(p), in.x);
+    Maps grad_x(input_shape(p));
     conv2d_forward(exec, *plan, x.view(), in.weight.data(), y.view());
     conv2d_backward_data(exec, *plan, grad_y.view(), in.weight.data(), grad_x.view());
     conv2d_backward_weights(exec, *plan, x.view(), grad_y.view(), out.grad_weight.data());

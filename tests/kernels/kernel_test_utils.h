@@ -49,7 +49,8 @@ inline std::vector<double> absolute(std::span<const float> values) {
 // A context whose scratch memory is all NaN, so that an op that reads what it has not written is found.
 class PoisonedContext {
  public:
-  PoisonedContext(int threads, const ScratchNeed& need) : context_(threads) {
+  PoisonedContext(int threads, const ScratchNeed& need, Precision precision = Precision::kFp32)
+      : context_(threads, precision) {
     context_.reserve(need);
     const auto& cpu = std::get<CpuExec>(context_.exec());
     if (cpu.workspace) std::memset(cpu.workspace, 0xFF, cpu.workspace_bytes);
@@ -71,6 +72,8 @@ struct Shape {
 // Feature maps in the device's layout that own their memory.
 class FeatureMaps {
  public:
+  static constexpr Precision kPrecision = Precision::kFp32;
+
   // NaN everywhere, padding included: the op has to write all of it.
   explicit FeatureMaps(const Shape& s)
       : view_{nullptr, s.shards, s.samples, s.channels, s.height, s.width},

@@ -97,14 +97,5 @@ TEST(ReluAdd, CudaGoesRoundTheGrid) {
   for (size_t i = 0; i < sum.size(); ++i) ASSERT_EQ(sum[i], 2 * tiled[i]) << i;
 }
 
-TEST(ReluAdd, TheCpuRefusesBfloat16) {
-  const Exec exec = CpuExec{};
-  float v[2] = {1, 2};
-  const auto bf16 = DataType::kBfloat16;
-  EXPECT_THAT([&] { relu_forward(exec, 1, v, v, bf16); }, test::fires("relu of bfloat16"));
-  EXPECT_THAT([&] { relu_backward(exec, 1, v, v, v, bf16); }, test::fires("relu of bfloat16"));
-  EXPECT_THAT([&] { add_to(exec, 1, v, v + 1, bf16); }, test::fires("add of bfloat16"));
-}
-
 }  // namespace
 }  // namespace simclr

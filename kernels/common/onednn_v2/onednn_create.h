@@ -34,4 +34,12 @@ inline dnnl::convolution_backward_weights::primitive_desc describe_backward_weig
   return {desc, attr, engine, forward};
 }
 
+// bias may be an empty descriptor.
+inline dnnl::matmul::primitive_desc describe_matmul(const dnnl::engine& engine, const dnnl::memory::desc& src,
+                                                    const dnnl::memory::desc& weights, const dnnl::memory::desc& bias,
+                                                    const dnnl::memory::desc& dst) {
+  if (bias.dims().empty()) return {dnnl::matmul::desc(src, weights, dst), engine};
+  return {dnnl::matmul::desc(src, weights, bias, dst), engine};
+}
+
 }  // namespace simclr::onednn

@@ -32,4 +32,12 @@ inline dnnl::convolution_backward_weights::primitive_desc describe_backward_weig
   return {engine, algorithm, a.src, a.weights, a.dst, a.strides, a.padding_left, a.padding_right, forward, attr};
 }
 
+// bias may be an empty descriptor.
+inline dnnl::matmul::primitive_desc describe_matmul(const dnnl::engine& engine, const dnnl::memory::desc& src,
+                                                    const dnnl::memory::desc& weights, const dnnl::memory::desc& bias,
+                                                    const dnnl::memory::desc& dst) {
+  if (bias.is_zero()) return {engine, src, weights, dst};
+  return {engine, src, weights, bias, dst};
+}
+
 }  // namespace simclr::onednn
