@@ -15,7 +15,7 @@ MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 class Failed(Exception):
-    """A measurement that cannot be made here; its text is the last line that the process wrote."""
+    """A measurement that cannot be made here; its text is the exit code and the last line that the process wrote."""
 
 
 def build(folder, targets):
@@ -29,8 +29,8 @@ def call(words, threads, **env):
     done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env=dict(os.environ, OMP_NUM_THREADS=str(threads), **KEEP_MEMORY, **MPI, **env))
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()] or [f"ended with {done.returncode}"]
-        raise Failed(lines[-1])
+        lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no word of it"]
+        raise Failed(f"exit code {done.returncode}: {lines[-1]}")
     return json.loads(done.stdout)
 
 
