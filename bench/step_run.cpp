@@ -14,6 +14,7 @@
 
 #include "bench/process_memory.h"
 #include "bench/timed_collectives.h"
+#include "kernels/common/bfloat16.h"
 #include "kernels/optimizer_update/optimizer_update.h"
 #include "src/base/print.h"
 #include "src/comm/gradient_reducer.h"
@@ -133,7 +134,10 @@ void run(int argc, char** argv) {
   const Settings settings = resolve_for_device(given, false);
   const auto inner = make_collectives(session, settings.train.reduction, nullptr);
   TimedCollectives collectives(*inner);
-  Context context(settings.run.threads > 0 ? settings.run.threads : omp_get_max_threads());
+  if (settings.run.precision == Precision::kTf32) fail(ExitCode::kUsage, "step_run computes on the CPU: fp32 or bf16");
+  if (const std::string reason = why_no_bfloat16(); settings.run.precision == Precision::kBf16 && !reason.empty())
+    fail(ExitCode::kUsage, "run.precision: bf16: {}", reason);
+  Context context(settings.run.threads > 0 ? settings.run.threads : omp_get_max_threads(), settings.run.precision);
 
   const int64_t before_bytes = memory_bytes("VmRSS");
   Step step(settings, context, collectives);
