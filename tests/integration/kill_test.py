@@ -11,7 +11,8 @@ import signal
 import sys
 import time
 
-from program import SMALL, Folder, check, finish, pids_of, run, start, wait_for
+import survivors
+from program import SMALL, Folder, check, finish, kill_all, pids_of, run, start, wait_for
 
 kills = int(sys.argv[3]) if len(sys.argv) > 3 else 10
 seed = int(sys.argv[4]) if len(sys.argv) > 4 else 1
@@ -63,7 +64,9 @@ with Folder() as folder:
                     at_save += bool(temporaries(place))
             result = finish(process, place, limit_s=200)
             if not wait_for(lambda: not pids_of(place), limit_s=30):
-                check(False, f"processes are left after kill {done}: {pids_of(place)}", result)
+                seen = survivors.describe(pids_of(place), place)
+                kill_all(process, place)
+                check(False, f"processes are left after kill {done}:\n{seen}", result)
             # What survivors of a kill say names the rank that is gone; anything else is a start that failed.
             errors = [line for line in result.output.splitlines() if line.startswith("error: ") and "rank" not in line]
             if errors or (result.code != 0 and not killed):

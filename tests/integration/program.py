@@ -16,6 +16,8 @@ import tempfile
 import time
 import zlib
 
+import survivors
+
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 MPIRUN = sys.argv[2]
 
@@ -143,10 +145,20 @@ def finish(process, folder, limit_s=100):
     try:
         output, _ = process.communicate(timeout=limit_s)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        seen = survivors.describe(survivors.group_of(process.pid) + pids_of(folder), folder)
+        kill_all(process, folder)
         output, _ = process.communicate()
-        fail(f"still running after {limit_s} s:\n{output}")
+        fail(f"still running after {limit_s} s:\n{output}\n{seen}")
     return Run(process.returncode, output, folder, time.monotonic() - began)
+
+
+def kill_all(process, folder):
+    """The launcher, what is in its process group, and the ranks, which mpirun gives groups of their own."""
+    for pid in survivors.group_of(process.pid) + pids_of(folder):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
 
 
 def run(ranks, settings, folder, extra=(), limit_s=100):
