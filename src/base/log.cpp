@@ -219,12 +219,13 @@ void flush_log() {
     fail(ExitCode::kOutput, "cannot write to the standard output: {}; check where it goes", errno_text(error));
 }
 
-void log_last_words(std::string_view text) noexcept {
+void log_last_words(std::string_view text, LogLevel level) noexcept {
+  const bool error = level == LogLevel::kError;
   const LastWords& words = the_log().last_words;
   std::array<char, 2048> line{};
   const int length = static_cast<int>(std::min<size_t>(text.size(), 1900));
-  const int shown =
-      std::snprintf(line.data(), line.size(), "%serror: %.*s\n", words.terminal ? "\n" : "", length, text.data());
+  const int shown = std::snprintf(line.data(), line.size(), "%s%s%.*s\n", words.terminal ? "\n" : "",
+                                  error ? "error: " : "", length, text.data());
   write_all(words.error_fd, line.data(), static_cast<size_t>(shown));
   if (words.log_path[0] == '\0') return;
   const int fd = ::open(words.log_path.data(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
@@ -234,7 +235,8 @@ void log_last_words(std::string_view text) noexcept {
   localtime_r(&now, &parts);
   std::array<char, 32> time{};
   std::strftime(time.data(), time.size(), "%Y-%m-%d %H:%M:%S", &parts);
-  const int written = std::snprintf(line.data(), line.size(), "%s.000 error: %.*s\n", time.data(), length, text.data());
+  const int written = std::snprintf(line.data(), line.size(), "%s.000 %s: %.*s\n", time.data(),
+                                    error ? "error" : "info", length, text.data());
   write_all(fd, line.data(), static_cast<size_t>(written));
   ::close(fd);
 }

@@ -59,8 +59,8 @@ bool console_is_terminal();
 // Makes train.log durable. Error(kOutput) when it, or any write to it or to the console since the start, failed.
 void flush_log();
 
-// An error line from a thread that may not wait for anybody: straight to stderr, then to train.log, whatever the
-// rank, without locks. For the watchdog, right before _exit.
-void log_last_words(std::string_view text) noexcept;
+// A line, an error unless told otherwise, from a thread that may not wait for anybody: straight to stderr, then to
+// train.log, whatever the rank, without locks. For the watchdog, right before _exit.
+void log_last_words(std::string_view text, LogLevel level = LogLevel::kError) noexcept;
 
 }  // namespace simclr

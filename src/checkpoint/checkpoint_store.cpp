@@ -111,6 +111,15 @@ ResumePoint CheckpointStore::find_latest() const {
   return result;
 }
 
+std::optional<std::pair<int64_t, fs::path>> CheckpointStore::newest_name() const {
+  std::optional<std::pair<int64_t, fs::path>> newest;
+  for (const fs::path& path : list(kSuffix)) {
+    const std::optional<int64_t> step = step_in_name(path);
+    if (step && (!newest || *step > newest->first)) newest.emplace(*step, path);
+  }
+  return newest;
+}
+
 ResumePoint CheckpointStore::resolve(const std::string& resume) const {
   if (resume == "auto") {
     ResumePoint latest = find_latest();

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/checkpoint/training_state.h"
@@ -36,6 +37,9 @@ class CheckpointStore {
   // The valid checkpoint with the largest step stored in it; neither name nor time of a file count. Files that are
   // newer and damaged are in the warnings. A folder that does not exist has none.
   ResumePoint find_latest() const;
+
+  // The one with the largest step in its file name, and that step; nothing is opened.
+  std::optional<std::pair<int64_t, std::filesystem::path>> newest_name() const;
 
   // --resume auto | none | PATH.
   // auto: find_latest(); checkpoints of which none can be read are an error, so that no run begins anew by accident.

@@ -24,6 +24,10 @@ struct Pulse {
   Phase phase = Phase::kStarting;
   bool waiting = false;  // inside a collective: waits for others, so it is not the culprit
   bool left = false;     // on its way out in order: no longer watched
+  // While the rank starts (start_stop.h): the signal that asks it to stop, 0: none; and that it knows of one to any
+  // rank.
+  int32_t stop_signal = 0;
+  bool heard_stop = false;
 };
 
 // beat() comes from the main thread, read() from any.
@@ -36,13 +40,15 @@ class Heartbeat final : public CollectiveObserver {
   void entered_collective() noexcept override;
   void left_collective() noexcept override;
 
-  Pulse read() const noexcept;  // without alive and left
+  Pulse read() const noexcept;  // what the main thread shows: without alive, left and what concerns a stop
+  // From the first step on there is something to save.
+  bool is_starting() const noexcept { return starting_.load(std::memory_order_acquire); }
 
  private:
   std::atomic<uint64_t> progress_{0};
   std::atomic<int64_t> step_{0};
   std::atomic<int32_t> phase_{0};
-  std::atomic<bool> waiting_{false};
+  std::atomic<bool> waiting_{false}, starting_{true};
 };
 
 // Used by the watchdog's thread; claim_report by any.

@@ -13,8 +13,8 @@ namespace {
 struct alignas(64) SharedPulse {
   std::atomic<uint64_t> alive, progress;
   std::atomic<int64_t> step;
-  std::atomic<int32_t> phase;
-  std::atomic<uint8_t> waiting, left;
+  std::atomic<int32_t> phase, stop_signal;
+  std::atomic<uint8_t> waiting, left, heard_stop;
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(SharedPulse) == 64);
 
@@ -42,6 +42,8 @@ class SharedMemoryBoard final : public HeartbeatBoard {
     shared.progress.store(mine.progress, std::memory_order_relaxed);
     shared.waiting.store(mine.waiting, std::memory_order_relaxed);
     shared.left.store(mine.left, std::memory_order_relaxed);
+    shared.stop_signal.store(mine.stop_signal, std::memory_order_relaxed);
+    shared.heard_stop.store(mine.heard_stop, std::memory_order_relaxed);
     shared.alive.store(mine.alive, std::memory_order_release);
   }
 
@@ -54,6 +56,8 @@ class SharedMemoryBoard final : public HeartbeatBoard {
     pulse.phase = static_cast<Phase>(shared.phase.load(std::memory_order_relaxed));
     pulse.waiting = shared.waiting.load(std::memory_order_relaxed) != 0;
     pulse.left = shared.left.load(std::memory_order_relaxed) != 0;
+    pulse.stop_signal = shared.stop_signal.load(std::memory_order_relaxed);
+    pulse.heard_stop = shared.heard_stop.load(std::memory_order_relaxed) != 0;
     return pulse;
   }
 

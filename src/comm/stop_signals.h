@@ -6,7 +6,7 @@
 namespace simclr {
 
 // After MPI_Init, which may set handlers of its own, and before anything that takes long: SIGUSR1 and SIGTERM, by which
-// schedulers tell that the machine is taken away. A run that is just starting saves after its first steps.
+// schedulers tell that the machine is taken away. Until the first step they end the run at once (start_stop.h).
 void handle_notices();
 
 // From the first step on: these, SIGINT (which ends a start at once), SIGPIPE and SIGXFSZ.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <optional>
 #include <utility>
 
@@ -12,18 +13,23 @@
 #include "src/base/progress_line.h"
 #include "src/base/status_file.h"
 #include "src/comm/stall_detector.h"
+#include "src/comm/start_stop.h"
+#include "src/comm/stop_signals.h"
 
 namespace simclr {
 namespace {
 
 constexpr int kExit = static_cast<int>(ExitCode::kDevice);
+constexpr int kStoppedExit = static_cast<int>(ExitCode::kStopped);
 
 // The line and status.json go to a file system that may be what hangs: leave after this time in any case.
 constexpr unsigned kLastActLimitSeconds = 5;
+volatile std::sig_atomic_t last_exit = kExit;
 void leave_now(int) {
-  ::_exit(kExit);
+  ::_exit(last_exit);
 }
-void limit_last_act() {
+void limit_last_act(int exit_code) {
+  last_exit = exit_code;
   ::signal(SIGALRM, leave_now);
   sigset_t alarm_only;
   sigemptyset(&alarm_only);
@@ -44,6 +50,9 @@ std::thread start_thread(Work work) {
 }
 
 constexpr double kSecondsForTheCulprit = 5;
+constexpr double kSecondsToHearOfAStop = 5;    // for ranks that are alive: one look
+constexpr unsigned kSecondsForTheSpeaker = 3;  // whose exit makes the launcher end all
+constexpr double kPauseS = 0.2;                // between two looks at the signal of this process
 
 }  // namespace
 
@@ -93,6 +102,7 @@ void Watchdog::run() {
   const double interval_s = board_->interval_s(options_.timeout_s);
   StallDetector detector(size, options_.timeout_s, interval_s, monotonic_seconds());
   std::vector<Pulse> pulses(static_cast<size_t>(size));
+  StartStop start_stop(kSecondsToHearOfAStop);
   std::optional<double> leaving_since_s;
   uint64_t alive = 0;
   std::unique_lock lock(mutex_);
@@ -103,6 +113,8 @@ void Watchdog::run() {
     Pulse mine = heartbeat_.read();
     mine.alive = ++alive;
     mine.left = leaving;
+    const bool starting = !leaving && heartbeat_.is_starting();
+    start_stop.fill(mine, starting, stop_signal(), pulses);
     board_->publish(mine);
     const double now_s = monotonic_seconds();
     if (leaving) {
@@ -113,6 +125,14 @@ void Watchdog::run() {
                 mine.step, false);
     } else {
       for (int r = 0; r < size; ++r) pulses[r] = board_->read(r);
+      const StartStop::Outcome stop = start_stop.look(pulses, starting, interval_s, now_s);
+      if (stop == StartStop::Outcome::kStop) end_start(describe_stop(pulses), mine.step);
+      if (stop == StartStop::Outcome::kMissing)
+        end_job(fmt::format("asked to stop by {} before the first step, but rank {} ({}) has given no sign of life for "
+                            "{:.1f} s: its process is stopped or gone, or its host is; look there, then start again",
+                            describe_stop(pulses), start_stop.rank(), options_.hosts[start_stop.rank()],
+                            start_stop.silent_s()),
+                mine.step, true);
       if (const std::optional<Verdict> verdict = detector.look(pulses, now_s))
         end_job(describe(*verdict, options_.hosts, options_.timeout_s, options_.setting), mine.step, true);
       if (const std::string error = communicator ? communicator->error() : ""; !error.empty())
@@ -131,26 +151,40 @@ void Watchdog::run() {
   board_->publish(last);
 }
 
-void Watchdog::end_job(const std::string& reason, int64_t step, bool write_status) {
-  limit_last_act();
+void Watchdog::end_start(const std::string& signal, int64_t step) {
+  limit_last_act(kStoppedExit);
+  if (board_->rank() != 0) ::sleep(kSecondsForTheSpeaker);
+  // Where the report is claimed, an error has come first.
+  if (board_->rank() == 0 && board_->claim_report()) {
+    log_last_words(fmt::format("stopped before the first step ({}); start the same command again", signal),
+                   LogLevel::kInfo);
+    if (!options_.run_folder.empty()) write_status(RunState::kStopped, signal, step, ExitCode::kStopped);
+  }
+  ::_exit(kStoppedExit);
+}
+
+void Watchdog::write_status(RunState state, const std::string& reason, int64_t step, ExitCode code) {
+  RunStatus status{.state = state, .reason = reason, .step = step, .exit_code = code};
+  status.ranks = board_->size();
+  status.rank = board_->rank();
+  status.host = options_.hosts[board_->rank()];
+  {
+    // try_lock: the main thread may have been in set_checkpoint when it stopped for ever.
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock) status.checkpoint = checkpoint_;
+  }
+  if (!try_write_status_file(options_.run_folder, status)) log_last_words("status.json could not be written");
+}
+
+void Watchdog::end_job(const std::string& reason, int64_t step, bool with_status) {
+  limit_last_act(kExit);
   if (!board_->claim_report()) {
     // Another rank is at its last words; who exits first makes the launcher end all, also that one.
     ::sleep(2);
     ::_exit(kExit);
   }
   log_last_words(reason);
-  if (write_status && !options_.run_folder.empty()) {
-    RunStatus status{.state = RunState::kFailed, .reason = reason, .step = step, .exit_code = ExitCode::kDevice};
-    status.ranks = board_->size();
-    status.rank = board_->rank();
-    status.host = options_.hosts[board_->rank()];
-    {
-      // try_lock: the main thread may have been in set_checkpoint when it stopped for ever.
-      std::unique_lock lock(mutex_, std::try_to_lock);
-      if (lock) status.checkpoint = checkpoint_;
-    }
-    if (!try_write_status_file(options_.run_folder, status)) log_last_words("status.json could not be written");
-  }
+  if (with_status && !options_.run_folder.empty()) write_status(RunState::kFailed, reason, step, ExitCode::kDevice);
   std::shared_ptr<CommunicatorHealth> communicator;
   {
     std::unique_lock lock(mutex_, std::try_to_lock);
@@ -189,11 +223,25 @@ bool StartDeadline::over_within(double seconds) {
   return over_;
 }
 
+// Nobody can be asked. SIGTERM may come from a launcher that removes the survivors of a dead rank, which takes it a
+// second; and of several ranks that are asked, the first one shall speak for all.
+void StartDeadline::end_start(int signal) {
+  if ((signal == SIGTERM || options_.rank != 0) && over_within(kSecondsForTheSpeaker)) return;
+  limit_last_act(kStoppedExit);
+  log_last_words(fmt::format("stopped before the first step (signal {} to rank {}); start the same command again",
+                             signal, options_.rank),
+                 LogLevel::kInfo);
+  ::_exit(kStoppedExit);
+}
+
 void StartDeadline::run() {
-  if (over_within(options_.limit_s)) return;
+  for (double left_s = options_.limit_s; left_s > 0; left_s -= kPauseS) {
+    if (over_within(std::min(left_s, kPauseS))) return;
+    if (const int signal = stop_signal(); signal != 0) return end_start(signal);
+  }
   const bool waiting = heartbeat_.read().waiting;
   if (waiting && over_within(kSecondsForTheCulprit)) return;
-  limit_last_act();
+  limit_last_act(kExit);
   log_last_words(fmt::format(
       "rank {} ({}) is not done starting after {:g} s: {}, then start again", options_.rank, options_.host,
       options_.limit_s,

@@ -1,6 +1,7 @@
 // The thread that ends the job when a rank is dead or stalled: a blocked collective cannot say who is missing. It
 // makes no MPI call. On a verdict the first rank that sees it writes one line (stderr and train.log) and status.json;
-// all ranks leave with _exit(4), and the launcher removes what cannot leave by itself.
+// all ranks leave with _exit(4), and the launcher removes what cannot leave by itself. A stop that is asked for before
+// the first step (start_stop.h) ends the job the same way, with 75 and a line of rank 0.
 // Before there is a place where ranks can see each other, StartDeadline: no names, but no hang without end either.
 #pragma once
 
@@ -13,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "src/base/status_file.h"
 #include "src/comm/communicator_health.h"
 #include "src/comm/heartbeat.h"
 #include "src/comm/topology.h"
@@ -51,7 +53,9 @@ class Watchdog {
 
  private:
   void run();
-  [[noreturn]] void end_job(const std::string& reason, int64_t step, bool write_status);
+  [[noreturn]] void end_start(const std::string& signal, int64_t step);
+  [[noreturn]] void end_job(const std::string& reason, int64_t step, bool with_status);
+  void write_status(RunState state, const std::string& reason, int64_t step, ExitCode code);
 
   const Heartbeat& heartbeat_;
   const std::unique_ptr<HeartbeatBoard> board_;
@@ -67,7 +71,8 @@ class Watchdog {
 // The same for the start, where nobody can be watched yet: when this object still lives after limit_s, its thread
 // writes one line that says whether this rank waits for others or is at work itself, and leaves with _exit(4). Makes no
 // MPI call. A rank that waits leaves five seconds later, so that one that is at work itself comes first to say so. Time
-// in which the process itself was stopped does not count.
+// in which the process itself was stopped does not count. A stop that is asked for ends the start within seconds, with
+// 75.
 class StartDeadline {
  public:
   struct Options {
@@ -84,6 +89,7 @@ class StartDeadline {
 
  private:
   void run();
+  void end_start(int signal);
   bool over_within(double seconds);
 
   const Heartbeat& heartbeat_;

@@ -56,6 +56,14 @@ Settings agree_on_settings(const CommandLine& line, RunHandles& run) {
   return settings;
 }
 
+// For status.json, should the start be stopped before it has looked into a checkpoint: as far as file names tell.
+void tell_where_it_stands(const std::filesystem::path& folder, RunHandles& run) {
+  const auto newest = CheckpointStore(folder / "checkpoints", 1).newest_name();
+  if (!newest) return;
+  run.heartbeat.beat(newest->first, Phase::kStarting);
+  run.watchdog->set_checkpoint("checkpoints/" + newest->second.filename().string());
+}
+
 // The run folder with its log, the watchdog, config.yaml and status.json.
 std::filesystem::path open_run_folder(const CommandLine& line, const Settings& settings, const Topology& topology,
                                       RunHandles& run) {
@@ -74,10 +82,13 @@ std::filesystem::path open_run_folder(const CommandLine& line, const Settings& s
   });
   agree_on(*run.bootstrap, [&] { open_log_file(folder); });
   run.status = {.ranks = topology.size, .rank = topology.rank, .host = topology.host()};
-  run.watchdog.reset();  // the one of the start
+  auto board = make_heartbeat_board(*run.bootstrap, topology.nodes, folder);  // watched by the watchdog of the start
   run.watchdog = std::make_unique<Watchdog>(
-      run.heartbeat, make_heartbeat_board(*run.bootstrap, topology.nodes, folder),
+      run.heartbeat, std::move(board),
       Watchdog::Options{.timeout_s = settings.train.timeout_s, .run_folder = folder, .hosts = topology.hosts});
+  agree_on(*run.bootstrap, [&] {
+    if (first && line.resume == "auto") tell_where_it_stands(folder, run);
+  });
   return folder;
 }
 
@@ -247,6 +258,8 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
   run.run_folder = folder;  // from here on status.json is this run's; a refused start leaves the old one alone
   run.status.step = first_step;
   run.status.checkpoint = state.last_checkpoint();
+  run.heartbeat.beat(first_step, Phase::kStarting);
+  run.watchdog->set_checkpoint(run.status.checkpoint);
 
   std::optional<MetricsFile> metrics;
   std::optional<Journal> journal;
@@ -302,6 +315,8 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
                          if (checkpoint == run.status.checkpoint) return;
                          run.status.checkpoint = checkpoint;
                          run.watchdog->set_checkpoint(checkpoint);
+                         // What a killed run leaves shall tell how far it came.
+                         if (first && step < parts.total_steps()) write_status_file(folder, run.status);
                        },
                    .geometry = parts.geometry,
                    .first_step = first_step,

@@ -75,7 +75,7 @@ ExitCode Job::run() {
   auto deadline = std::make_unique<StartDeadline>(
       heartbeat, StartDeadline::Options{.limit_s = timeout_s, .rank = session->rank(), .host = host_name()});
   if (session->rank() == session->size() - 1) {
-    if (mishap == "start_sleep") sleep_s(1000);
+    if (mishap == "start_sleep" || mishap == "start_usr1") sleep_s(1000);
     if (mishap == "start_stop") ::raise(SIGSTOP);
   }
   collectives = make_collectives(*session, Reduction::kOrdered, &heartbeat);
@@ -85,6 +85,7 @@ ExitCode Job::run() {
   way.status.rank = topology.rank;
   way.status.host = topology.host();
   const bool culprit = topology.rank == topology.size - 1;
+  const bool first_step_is_far = mishap.starts_with("before_");
   require_equal(*collectives, ExitCode::kUsage, "configuration", mishap == "other_config" && culprit ? "cafe" : "5ab1",
                 "use one file");
   agree_on(*collectives, [&] {
@@ -98,6 +99,11 @@ ExitCode Job::run() {
   way.watchdog = watchdog.get();
   deadline.reset();
   watchdog->set_checkpoint("checkpoints/step_00000003.safetensors");
+  if (first_step_is_far && culprit) {
+    if (mishap == "before_stopped") ::raise(SIGSTOP);
+    sleep_s(1000);
+  }
+  if (first_step_is_far) collectives->barrier();  // the others wait for that rank
   log_info("started {} ranks", topology.size);
 
   Context context(1);

@@ -33,7 +33,20 @@ DRILLS = {
     "alone_sleep": ("sleep", 0, None, 4, 10, "rank 0 ({host}) has made no progress", "failed"),
     "alone_throw": ("throw", 0, None, 3, 10, "picture 7 is broken", "failed"),
     "usr1": ("usr1", 4, None, 75, 12, None, "stopped"),
+    # Asked to stop while the last rank is far from its first step and the others wait for it in a collective.
+    "before_usr1": ("before_usr1", 4, None, 75, 8, None, "stopped"),
+    "before_usr1_files": ("before_usr1", 2, "files", 75, 20, None, "stopped"),
+    "before_term_first": ("before_term_first", 4, None, 75, 8, None, "stopped"),
+    "before_term_last": ("before_term_last", 4, None, 75, 8, None, "stopped"),
+    "before_stopped": ("before_stopped", 2, None, 4, 25, "asked to stop by signal 15 to rank 0 before the first step, but rank 1 ({host}) has given no sign of life", "failed"),
+    "alone_before_usr1": ("before_usr1", 0, None, 75, 6, None, "stopped"),
+    "start_usr1": ("start_usr1", 2, None, 75, 10, None, "-"),
 }
+# The time limit of the job: longer where nothing but a signal may end it.
+LONG_TIMEOUT_S = 100.0
+# What is sent to whom: mpirun (or the process, without one), the first or the last rank.
+ASKS = {"usr1": (signal.SIGUSR1, "mpirun"), "before_usr1": (signal.SIGUSR1, "mpirun"), "start_usr1": (signal.SIGUSR1, "mpirun"),
+        "before_term_first": (signal.SIGTERM, "first"), "before_term_last": (signal.SIGTERM, "last"), "before_stopped": (signal.SIGTERM, "first")}
 
 
 def processes_of(run):
@@ -55,22 +68,42 @@ def shared_memory():
     return {n for n in os.listdir("/dev/shm") if n.startswith("simclr-")} if os.path.isdir("/dev/shm") else set()
 
 
+def ranks_of(run):
+    """Process ids of the drill itself, by rank."""
+    found = []
+    for process in processes_of(run):
+        words = pathlib.Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+        rank = [word for word in words if word.startswith(b"OMPI_COMM_WORLD_RANK=")]
+        if rank:
+            found.append((int(rank[0].split(b"=")[1]), process))
+    return [process for _, process in sorted(found)]
+
+
+def ask(job, run, number, whom):
+    """Once the job is where the drill wants it: the run folder is open, or MPI is up where it never opens one."""
+    begin = time.monotonic()
+    while not (run / "train.log").exists() and time.monotonic() - begin < (2 if run.name.startswith("start_") else 20):
+        time.sleep(0.05)
+    time.sleep(0.5)
+    for _ in range(2):  # asking twice changes nothing
+        if whom == "mpirun":
+            job.send_signal(number)
+        else:
+            os.kill(ranks_of(run)[0 if whom == "first" else -1], number)
+
+
 def drill(mpiexec, binary, name, folder):
     mishap, ranks, board, code, limit_s, text, state = DRILLS[name]
     run = folder / name
     command = [mpiexec, "--oversubscribe", "--bind-to", "none", "-np", str(ranks)] if ranks else []
-    command += [binary, mishap, str(run), str(TIMEOUT_S)] + ([board] if board else [])
+    command += [binary, mishap, str(run), str(TIMEOUT_S if mishap not in ASKS or mishap == "usr1" else LONG_TIMEOUT_S)] + ([board] if board else [])
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
     faults = []
     before = shared_memory()  # of other jobs, and what a job left that was killed while it started
     start = time.monotonic()
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    if mishap == "usr1":
-        while not (run / "train.log").exists() and time.monotonic() - start < limit_s:
-            time.sleep(0.05)
-        time.sleep(0.3)
-        job.send_signal(signal.SIGUSR1)
-        job.send_signal(signal.SIGUSR1)  # asking twice changes nothing
+    if mishap in ASKS:
+        ask(job, run, *ASKS[mishap])
     try:
         out, errors = job.communicate(timeout=limit_s)
     except subprocess.TimeoutExpired:

@@ -226,6 +226,17 @@ TEST(Heartbeat, EntersAndLeavesCollectives) {
   EXPECT_GT(heartbeat.read().progress, before + 1);
 }
 
+TEST(Heartbeat, StartsUntilTheFirstStep) {
+  Heartbeat heartbeat;
+  heartbeat.beat(7, Phase::kStarting);
+  heartbeat.beat(7, Phase::kEvaluating);
+  EXPECT_TRUE(heartbeat.is_starting());
+  heartbeat.beat(7, Phase::kTraining);
+  EXPECT_FALSE(heartbeat.is_starting());
+  heartbeat.beat(8, Phase::kEvaluating);
+  EXPECT_FALSE(heartbeat.is_starting());
+}
+
 std::set<std::string> shared_memory_names() {
   std::set<std::string> names;
   DIR* folder = ::opendir("/dev/shm");
@@ -252,7 +263,9 @@ TEST_P(BoardTest, ShowsEachRanksPulseToAll) {
                        .step = 123456789,
                        .phase = Phase::kEvaluating,
                        .waiting = c.rank() % 2 == 0,
-                       .left = c.rank() % 2 == 1};
+                       .left = c.rank() % 2 == 1,
+                       .stop_signal = c.rank() == 0 ? 15 : 0,
+                       .heard_stop = c.rank() % 2 == 1};
       board->publish(mine);
       c.barrier();
       for (int r = 0; r < size; ++r) {
@@ -263,6 +276,8 @@ TEST_P(BoardTest, ShowsEachRanksPulseToAll) {
         EXPECT_EQ(seen.phase, Phase::kEvaluating);
         EXPECT_EQ(seen.waiting, r % 2 == 0);
         EXPECT_EQ(seen.left, r % 2 == 1);
+        EXPECT_EQ(seen.stop_signal, r == 0 ? 15 : 0);
+        EXPECT_EQ(seen.heard_stop, r % 2 == 1);
       }
       claims += board->claim_report();
       claims += board->claim_report();

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 from program import SMALL, Folder, check, finish, pids_of, run, start, wait_for
 
@@ -28,11 +29,32 @@ with Folder() as folder:
               f"{name}: resumed to the same bits", rest)
 
     # A machine that is taken away while the run reads its data: nothing is trained yet, and it is no failure.
+    slow = dict(settings, **{"data.synthetic.train_images": 200000})
+
+    def stopped_early(place, number, rank):
+        """Asked while it draws its pictures, which takes tens of seconds."""
+        def holder():
+            return (place / "lock").read_text() if (place / "lock").exists() else ""
+        before = holder()
+        process = start(2, slow, place)
+        check(wait_for(lambda: holder() != before), "the start is under way")
+        time.sleep(0.5)
+        asked = time.monotonic()
+        os.kill(pids_of(place)[rank], number)
+        stopped = finish(process, place)
+        seconds = time.monotonic() - asked
+        check(stopped.code == 75 and stopped.status["state"] == "stopped" and seconds < 8,
+              f"signal {number} to rank {rank} while it starts: exit code 75 after {seconds:.1f} s", stopped)
+        lines = [line for line in stopped.output.splitlines() if "stopped before the first step" in line]
+        check(len(lines) == 1 and f"signal {number} to rank {rank}" in lines[0] and "error: " not in stopped.output,
+              f"it says so once: {lines}", stopped)
+        return stopped
+
     place = folder / "early"
-    process = start(2, dict(settings, **{"data.synthetic.train_images": 20000}), place)
-    check(wait_for(lambda: (place / "train.log").exists()), "the start is under way")
-    check(not (place / "status.json").exists(), "and not done")
-    os.kill(pids_of(place)[0], signal.SIGUSR1)
-    stopped = finish(process, place)
-    check(stopped.code == 75 and stopped.status["state"] == "stopped" and stopped.status["step"] <= 3,
-          "SIGUSR1 while it starts: a checkpoint after the first steps, exit code 75", stopped)
+    stopped = stopped_early(place, signal.SIGUSR1, 0)
+    check(stopped.status["step"] == 0 and stopped.status["checkpoint"] == "", "no step, no checkpoint", stopped)
+    rest = run(2, dict(settings, **{"train.max_steps": 3}), place)
+    check(rest.code == 0, "the same folder serves afterwards", rest)
+    stopped = stopped_early(place, signal.SIGTERM, 1)
+    check(stopped.status["step"] == 3 and stopped.status["checkpoint"] == "checkpoints/step_00000003.safetensors",
+          "a run with a checkpoint: status.json says where it stands", stopped)

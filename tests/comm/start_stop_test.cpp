@@ -1,0 +1,95 @@
+// A stop before the first step, with a clock that the test turns: all ranks have to hear of it, and one that is gone
+// makes it a failure.
+#include "src/comm/start_stop.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace simclr {
+namespace {
+
+using Outcome = StartStop::Outcome;
+
+// Three ranks that look once a second, each with a StartStop of its own; a rank that is gone shows nothing new.
+class Ranks {
+ public:
+  void second() {
+    now_s_ += 1;
+    const std::vector<Pulse> before = pulses;
+    for (int r = 0; r < 3; ++r) {
+      if (gone[r]) continue;
+      ++pulses[r].alive;
+      parts_[r].fill(pulses[r], starting[r], signals[r], before);
+    }
+    for (int r = 0; r < 3; ++r)
+      if (!gone[r]) outcomes[r] = parts_[r].look(pulses, starting[r], 1, now_s_);
+  }
+  const StartStop& part(int rank) const { return parts_[rank]; }
+
+  std::vector<Pulse> pulses = std::vector<Pulse>(3);
+  std::vector<int> signals = {0, 0, 0};
+  std::vector<bool> starting = {true, true, true}, gone = {false, false, false};
+  std::vector<Outcome> outcomes = std::vector<Outcome>(3, Outcome::kGoOn);
+
+ private:
+  std::vector<StartStop> parts_ = std::vector<StartStop>(3, StartStop(5));
+  double now_s_ = 100;
+};
+
+TEST(StartStop, NobodyAsks) {
+  Ranks ranks;
+  ranks.gone[2] = true;  // the stall detector's matter
+  for (int s = 0; s < 50; ++s) {
+    ranks.second();
+    EXPECT_EQ(ranks.outcomes[0], Outcome::kGoOn);
+  }
+}
+
+TEST(StartStop, AllHaveHeardOneLookLater) {
+  Ranks ranks;
+  ranks.second();
+  ranks.signals[1] = 15;
+  ranks.second();
+  EXPECT_EQ(ranks.outcomes, std::vector<Outcome>(3, Outcome::kWait));
+  ranks.second();
+  EXPECT_EQ(ranks.outcomes, std::vector<Outcome>(3, Outcome::kStop));
+  EXPECT_EQ(describe_stop(ranks.pulses), "signal 15 to rank 1");
+}
+
+TEST(StartStop, ARankThatIsGoneMakesItAFailure) {
+  Ranks ranks;
+  ranks.second();
+  ranks.gone[2] = true;
+  ranks.signals = {15, 15, 0};  // from a launcher that removes what is left
+  int seconds = 0;
+  do {
+    ranks.second();
+    ASSERT_NE(ranks.outcomes[0], Outcome::kStop);
+    ASSERT_LT(++seconds, 20);
+  } while (ranks.outcomes[0] != Outcome::kMissing);
+  EXPECT_GT(seconds, 5);
+  EXPECT_LT(seconds, 10);
+  EXPECT_EQ(ranks.part(0).rank(), 2);
+  EXPECT_GT(ranks.part(0).silent_s(), 5);
+}
+
+TEST(StartStop, IsTheControlWordsMatterFromTheFirstStepOn) {
+  Ranks ranks;
+  ranks.starting = {true, false, false};  // a step ahead
+  ranks.signals[0] = 10;
+  for (int s = 0; s < 20; ++s) {
+    ranks.second();
+    EXPECT_EQ(ranks.outcomes[0], Outcome::kWait);
+    EXPECT_EQ(ranks.outcomes[1], Outcome::kGoOn);
+    EXPECT_FALSE(ranks.pulses[1].heard_stop);
+  }
+  ranks.starting[0] = false;
+  ranks.second();
+  EXPECT_EQ(ranks.outcomes[0], Outcome::kGoOn);
+  EXPECT_EQ(ranks.pulses[0].stop_signal, 0);
+  EXPECT_EQ(describe_stop(ranks.pulses), "");
+}
+
+}  // namespace
+}  // namespace simclr
