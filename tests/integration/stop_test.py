@@ -38,7 +38,7 @@ with Folder() as folder:
         before = holder()
         process = start(2, slow, place)
         check(wait_for(lambda: holder() != before), "the start is under way")
-        time.sleep(0.5)
+        time.sleep(2)
         asked = time.monotonic()
         os.kill(pids_of(place)[rank], number)
         stopped = finish(process, place)
