@@ -57,8 +57,8 @@ TEST(CommandLineParser, InfoHelpAndVersionNeedNoConfiguration) {
 TEST(CommandLineParser, HelpNamesEveryOptionAndNoOther) {
   const CommandLine line = parse({"--help", "--config", "a.yaml"});
   EXPECT_EQ(line.command, Command::kHelp);
-  const std::set<std::string> expected = {"--config",       "--set",     "--resume", "--output", "--dry-run",
-                                          "--print-config", "--version", "--help",   "--quiet"};
+  const std::set<std::string> expected = {"--config",       "--set",     "--resume",  "--output", "--dry-run",
+                                          "--print-config", "--profile", "--version", "--help",   "--quiet"};
   std::set<std::string> named;
   std::istringstream lines(line.help);
   for (std::string text; std::getline(lines, text);) {
@@ -78,7 +78,8 @@ TEST(CommandLineParser, HelpNamesEveryOptionAndNoOther) {
 // Every option of the help is understood by the parser.
 TEST(CommandLineParser, EveryOptionOfTheHelpIsUnderstood) {
   EXPECT_NO_THROW(parse({"--config", "a", "--set", "a=b", "--resume", "none", "--output", "d", "--dry-run",
-                         "--print-config", "--version", "-q", "--quiet"}));
+                         "--print-config", "--profile", "--version", "-q", "--quiet"}));
+  EXPECT_NO_THROW(parse({"--config", "a", "--profile", "5"}));
 }
 
 TEST(CommandLineParser, MistakesAreOneLineWithAHint) {
@@ -95,6 +96,8 @@ TEST(CommandLineParser, MistakesAreOneLineWithAHint) {
   EXPECT_THAT(parse_refusal({"--config", "a", "--set", "x.y=1", "x.z=1"}), HasSubstr("unknown argument x.z=1"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--resume", ""}), HasSubstr("--resume is empty"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--dry-run=maybe"}), HasSubstr("maybe"));
+  EXPECT_THAT(parse_refusal({"--config", "a", "--profile", "0"}), HasSubstr("0 not in range 1 to 1000"));
+  EXPECT_THAT(parse_refusal({"--config", "a", "--profile", "--dry-run"}), HasSubstr("--dry-run makes none"));
   EXPECT_THAT(parse_refusal({"info"}), HasSubstr("FILE is required"));
   EXPECT_THAT(parse_refusal({"info", "a", "b"}), HasSubstr("unknown argument b"));
   EXPECT_THAT(parse_refusal({"--config", "a", "info", "f"}), HasSubstr("--config has no meaning for info"));
