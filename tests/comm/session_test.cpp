@@ -1,8 +1,11 @@
 // How a job is recognised, where its ranks are, and which counts it may have: pure functions with made-up hosts.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
@@ -125,15 +128,21 @@ TEST(Processor, ReadsModelAndInstructionSets) {
   EXPECT_EQ(processor_model(), processor_model());
 }
 
-TEST(StopSignals, TheFirstOneCounts) {
-  handle_stop_signals();
-  EXPECT_EQ(stop_signal(), 0);
-  std::raise(SIGUSR1);
-  EXPECT_EQ(stop_signal(), SIGUSR1);
-  std::raise(SIGTERM);
-  std::raise(SIGINT);
-  std::raise(SIGPIPE);
-  EXPECT_EQ(stop_signal(), SIGUSR1);
+// In a process of its own: a stop that was asked for stays asked for, also for the tests that come after.
+TEST(StopSignalsDeathTest, TheFirstOneCounts) {
+  EXPECT_EXIT(
+      {
+        handle_stop_signals();
+        const int before = stop_signal();
+        std::raise(SIGUSR1);
+        const int first = stop_signal();
+        std::raise(SIGTERM);
+        std::raise(SIGINT);
+        std::raise(SIGPIPE);
+        std::fprintf(stderr, "%d %d %d", before, first, stop_signal());
+        std::_Exit(0);
+      },
+      ::testing::ExitedWithCode(0), fmt::format("^0 {} {}$", SIGUSR1, SIGUSR1));
 }
 
 }  // namespace
