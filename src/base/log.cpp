@@ -219,6 +219,19 @@ void flush_log() {
     fail(ExitCode::kOutput, "cannot write to the standard output: {}; check where it goes", errno_text(error));
 }
 
+namespace {
+std::atomic<bool (*)()> last_words_claim = nullptr;
+}  // namespace
+
+void set_last_words_claim(bool (*claim)()) noexcept {
+  last_words_claim = claim;
+}
+
+bool claim_last_words() noexcept {
+  const auto claim = last_words_claim.load();
+  return claim == nullptr || claim();
+}
+
 void log_last_words(std::string_view text, LogLevel level) noexcept {
   const bool error = level == LogLevel::kError;
   const LastWords& words = the_log().last_words;

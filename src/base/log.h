@@ -63,4 +63,9 @@ void flush_log();
 // train.log, whatever the rank, without locks. For the watchdog, right before _exit.
 void log_last_words(std::string_view text, LogLevel level = LogLevel::kError) noexcept;
 
+// Of several processes that find the same reason at once, one says it: `claim` is true there, and may not block.
+// Without it everybody does.
+void set_last_words_claim(bool (*claim)()) noexcept;
+bool claim_last_words() noexcept;
+
 }  // namespace simclr

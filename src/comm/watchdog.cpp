@@ -50,6 +50,12 @@ std::thread start_thread(Work work) {
 }
 
 constexpr double kSecondsForTheCulprit = 5;
+
+std::atomic<Watchdog*> speaker = nullptr;  // that a process's last words ask, in whichever folder they are found
+bool claim_as_speaker() {
+  Watchdog* const watchdog = speaker;
+  return watchdog == nullptr || watchdog->claim_report();
+}
 constexpr double kSecondsToHearOfAStop = 5;    // for ranks that are alive: one look
 constexpr unsigned kSecondsForTheSpeaker = 3;  // whose exit makes the launcher end all
 constexpr double kPauseS = 0.2;                // between two looks at the signal of this process
@@ -62,9 +68,13 @@ Watchdog::Watchdog(const Heartbeat& heartbeat, std::unique_ptr<HeartbeatBoard> b
   SIMCLR_CHECK(static_cast<int>(options_.hosts.size()) == board_->size(), "{} hosts for {} ranks",
                options_.hosts.size(), board_->size());
   thread_ = start_thread([this] { run(); });
+  speaker = this;
+  set_last_words_claim(claim_as_speaker);
 }
 
 Watchdog::~Watchdog() {
+  Watchdog* mine = this;
+  speaker.compare_exchange_strong(mine, nullptr);
   stop();
 }
 

@@ -1,18 +1,90 @@
 #include "src/data/mapped_file.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstdio>
+#include <mutex>
+#include <string>
 #include <utility>
 
 #include "kernels/common/error.h"
 #include "src/base/file.h"
+#include "src/base/log.h"
 #include "src/config/faults.h"
 
 namespace simclr {
+namespace {
+
+// What is mapped now, for the handler of SIGBUS: it may touch lock-free atomics only. More files than places are mapped
+// without a name.
+struct Mapping {
+  std::atomic<const uint8_t*> begin;
+  std::atomic<int64_t> bytes;
+  std::array<char, 1024> path;  // written before begin
+};
+std::array<Mapping, 16> mappings;
+static_assert(std::atomic<const uint8_t*>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
+
+// The kernel's word that a page of a mapped file cannot be read. Where it is about other memory, it acts as ever.
+void tell_of_lost_page(int number, siginfo_t* info, void*) {
+  const auto* at = static_cast<const uint8_t*>(info->si_addr);
+  for (const Mapping& mapping : mappings) {
+    const uint8_t* begin = mapping.begin.load();
+    if (begin == nullptr || at < begin || at >= begin + mapping.bytes.load()) continue;
+    std::array<char, 1400> text;
+    std::snprintf(text.data(), text.size(),
+                  "cannot read %s any more: it was cut off while the run used it, or its disk fails; restore it and "
+                  "start the same command again",
+                  mapping.path.data());
+    if (claim_last_words())
+      log_last_words(text.data());
+    else
+      ::sleep(2);  // whoever has the word may be another thread of this process
+    ::_exit(static_cast<int>(ExitCode::kData));
+  }
+  ::signal(number, SIG_DFL);  // the instruction comes again
+}
+
+void handle_lost_pages() {
+  struct sigaction action {};
+  action.sa_sigaction = tell_of_lost_page;
+  action.sa_flags = SA_SIGINFO;
+  sigemptyset(&action.sa_mask);
+  if (::sigaction(SIGBUS, &action, nullptr) != 0)
+    fail(ExitCode::kOther, "cannot set the handler of signal {} (errno {}); please report it", SIGBUS, errno);
+}
+
+std::mutex mappings_change;
+
+void remember(const uint8_t* begin, int64_t bytes, const std::string& path) {
+  std::lock_guard lock(mappings_change);
+  handle_lost_pages();
+  for (Mapping& mapping : mappings) {
+    if (mapping.begin.load() != nullptr) continue;
+    const size_t length = std::min(path.size(), mapping.path.size() - 1);
+    std::copy_n(path.data(), length, mapping.path.data());
+    mapping.path[length] = '\0';
+    mapping.bytes.store(bytes);
+    mapping.begin.store(begin);
+    return;
+  }
+}
+
+void forget(const uint8_t* begin) {
+  std::lock_guard lock(mappings_change);
+  for (Mapping& mapping : mappings)
+    if (mapping.begin.load() == begin) mapping.begin.store(nullptr);
+}
+
+}  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path, std::string_view advice) {
   const auto refuse = [&](const std::string& why) {
@@ -34,13 +106,16 @@ MappedFile::MappedFile(const std::filesystem::path& path, std::string_view advic
   if (!regular) refuse("it is no regular file");
   data_ = static_cast<const uint8_t*>(memory);
   size_ = info.st_size;
+  if (data_ != nullptr) remember(data_, size_, shown_path(path.string()));
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<uint8_t*>(data_), static_cast<size_t>(size_));
+  if (data_ == nullptr) return;
+  forget(data_);
+  ::munmap(const_cast<uint8_t*>(data_), static_cast<size_t>(size_));
 }
 
 }  // namespace simclr

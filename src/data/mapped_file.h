@@ -1,5 +1,6 @@
 // A regular file as read-only memory: its pages are those of the system's cache, shared by all ranks of a host. The
-// file must not shrink while it is mapped; whoever replaces it renames a new one onto it.
+// file must not shrink while it is mapped; whoever replaces it renames a new one onto it. Reading what is gone, or what
+// its disk cannot give any more, ends the process with the file's name and exit code 3.
 #pragma once
 
 #include <cstddef>

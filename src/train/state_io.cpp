@@ -98,8 +98,7 @@ void require_same_convolutions(const std::filesystem::path& file, const Checkpoi
   }
   fail(ExitCode::kDevice,
        "{} was computed with Winograd convolutions ({}), which this processor or its oneDNN does not have (here: {}); "
-       "go "
-       "on where it was, or without them: --set model.convolution=direct --set resume.allow=[{}]",
+       "go on where it was, or without them: --set model.convolution=direct --set resume.allow=[{}]",
        file.string(), summarize_cpu_plans(before->second), summarize_cpu_plans(now->second), kKey);
 }
 
