@@ -36,6 +36,7 @@ struct Lanes {
   SIMCLR_INLINE static void store(Bfloat16* p, Float v) {
     const auto bits = reinterpret_cast<Words>(v);
     const Words rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    // NOLINTNEXTLINE(misc-redundant-expression): only NaN differs from itself
     const Words stored = v == v ? rounded : Words{} + 0x7fff;
     const Halves half = __builtin_convertvector(stored, Halves);
     std::memcpy(p, &half, sizeof half);
