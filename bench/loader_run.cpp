@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/run_main.h"
 #include "src/augment/view_loader.h"
 #include "src/augment/view_params.h"
 #include "src/base/print.h"
@@ -48,11 +49,5 @@ void run(int argc, char** argv) {
 }  // namespace simclr
 
 int main(int argc, char** argv) {
-  try {
-    simclr::run(argc, argv);
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return 1;
-  }
+  return simclr::run_main(argc, argv, simclr::run);
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "bench/process_memory.h"
+#include "bench/run_main.h"
 #include "src/base/print.h"
 #include "src/base/progress_line.h"
 #include "src/check_loss/views.h"
@@ -80,11 +81,5 @@ void run(int argc, char** argv) {
 }  // namespace simclr
 
 int main(int argc, char** argv) {
-  try {
-    simclr::run(argc, argv);
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return 1;
-  }
+  return simclr::run_main(argc, argv, simclr::run);
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/process_memory.h"
+#include "bench/run_main.h"
 #include "bench/timed_collectives.h"
 #include "kernels/common/bfloat16.h"
 #include "kernels/optimizer_update/optimizer_update.h"
@@ -175,11 +176,5 @@ void run(int argc, char** argv) {
 }  // namespace simclr
 
 int main(int argc, char** argv) {
-  try {
-    simclr::run(argc, argv);
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return 1;
-  }
+  return simclr::run_main(argc, argv, simclr::run);
 }
