@@ -100,6 +100,7 @@ TEST(StartDeadline, DoesNotCountTheTimeInWhichItsProcessWasStopped) {
   if (child == 0) {
     Heartbeat heartbeat;
     StartDeadline deadline(heartbeat, {.limit_s = 1, .host = "node7"});
+    sleep_ms(100);  // its clock runs
     ::raise(SIGSTOP);
     sleep_ms(400);
     ::_exit(0);
