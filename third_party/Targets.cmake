@@ -3,7 +3,8 @@
 add_library(simclr_options INTERFACE)
 target_include_directories(simclr_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(simclr_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror=return-type>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror=return-type>
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
 if(SIMCLR_SANITIZE)
   target_compile_options(simclr_options INTERFACE -fsanitize=${SIMCLR_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(simclr_options INTERFACE -fsanitize=${SIMCLR_SANITIZE})
@@ -18,7 +19,9 @@ function(simclr_library name)
     list(APPEND ARG_SOURCES ${ARG_NO_CUDA})
   endif()
   if(ARG_SOURCES)
-    add_library(${name} ${ARG_SOURCES})  # static, but for BUILD_SHARED_LIBS
+    # Static, but for BUILD_SHARED_LIBS; compiled alike for both, so that a compiler cache serves one build with the other's.
+    add_library(${name} ${ARG_SOURCES})
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON DEFINE_SYMBOL "")
     target_link_libraries(${name} PUBLIC simclr_options ${ARG_LINKS})
     if(ARG_CUDA)
       simclr_cuda_sources(${name} ${ARG_CUDA})
