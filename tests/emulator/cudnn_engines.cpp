@@ -1,7 +1,7 @@
 // The objects of the fake cuDNN one by one: what finalising checks, and the engines. The heuristics rank first what a
 // careful caller must pass over: an engine that is not deterministic, one that wants more workspace than anyone has,
 // one that no plan can be made of. EMULATOR_CUDNN_ENGINES makes another version of the library of it: "reversed" ranks
-// them the other way round, "plain" has only the engine that takes everything.
+// them the other way round, "plain" has only the engine that takes everything, "none" only what is to be passed over.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -36,7 +36,7 @@ const std::vector<EngineKind>& engines() {
   return *kinds;
 }
 
-enum class Offer { kUsual, kReversed, kPlain };
+enum class Offer { kUsual, kReversed, kPlain, kNone };
 Offer offer() {
   static const Offer read = [] {
     const char* text = std::getenv("EMULATOR_CUDNN_ENGINES");
@@ -44,7 +44,8 @@ Offer offer() {
     if (word == "usual" || word.empty()) return Offer::kUsual;
     if (word == "reversed") return Offer::kReversed;
     if (word == "plain") return Offer::kPlain;
-    complain("EMULATOR_CUDNN_ENGINES=%s is none of usual, reversed, plain", text);
+    if (word == "none") return Offer::kNone;
+    complain("EMULATOR_CUDNN_ENGINES=%s is none of usual, reversed, plain, none", text);
     std::_Exit(2);
   }();
   return read;
@@ -193,7 +194,9 @@ cudnnStatus_t finalize_heuristics(Object& heuristics) {
   const auto mode = heuristics.value<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE);
   const Convolution v = convolution_of_graph(*graph);
   std::vector<int64_t> ranking;
-  if (has_engines(v)) {
+  if (has_engines(v) && offer() == Offer::kNone) {
+    if (mode != CUDNN_HEUR_MODE_FALLBACK) ranking = {kAtomicEngine, kHungryEngine, kUselessEngine};
+  } else if (has_engines(v)) {
     if (mode == CUDNN_HEUR_MODE_FALLBACK || offer() == Offer::kPlain) {
       ranking = {kPlainEngine};
     } else {

@@ -201,5 +201,16 @@ TEST(LinearCuda, RefusesWrongUse) {
               test::fires("bytes of workspace"));
 }
 
+// A grid has at most 65,535 blocks in y. What is said of a refused launch is what one needs to find it.
+TEST(LinearCuda, NamesALaunchThatTheDeviceRefuses) {
+  const LinearCase c{.shards = 1 << 16, .samples = 1, .in = 1, .out = 1};
+  const test::CudaRun run(Precision::kFp32, linear_scratch(c.shards, c.in, c.out));
+  const CudaMatrix x(DataType::kFloat32, c.rows(), 1, 16), grad_y(DataType::kFloat32, c.rows(), 1, 16);
+  const DeviceArray<float> weight(1), bias(1);
+  EXPECT_THAT(
+      [&] { linear_backward_weights(run.exec(), c.shards, x.view(), grad_y.view(), weight.data(), bias.data()); },
+      test::refuses(ExitCode::kDevice, "linear_column_sums with 1x65536x1 blocks of 256 threads"));
+}
+
 }  // namespace
 }  // namespace simclr
