@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -76,6 +77,7 @@ Topology make_topology(int rank, std::span<const PlaceFacts> places) {
   }
   topology.local_size = topology.local_sizes[rank];
   topology.nodes = static_cast<int>(nodes.size());
+  topology.node = static_cast<int>(std::distance(nodes.begin(), nodes.find(node_of(rank))));
 
   double share = 0;
   for (int core = 0; core < static_cast<int>(64 * places[rank].allowed.size()); ++core) {

@@ -27,7 +27,7 @@ struct PlaceFacts {
 struct Topology {
   int rank = 0, size = 1;
   int local_rank = 0, local_size = 1;  // among the ranks of this node
-  int nodes = 1;
+  int node = 0, nodes = 1;
   std::vector<std::string> hosts;   // [W], by rank
   std::vector<int> allowed_cores;   // [W]
   std::vector<int> launcher_cores;  // [W]

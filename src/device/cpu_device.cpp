@@ -1,4 +1,5 @@
 // The host as a device: copies are memcpy, and everything is done on return.
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -53,21 +54,25 @@ class CpuDevice final : public Device {
   }
 
   std::byte* allocate(size_t bytes) override {
-    // Large blocks come as untouched pages from calloc: they count only when they are used. What it returned stands
-    // before the aligned memory. total < bytes: the sum has wrapped around, as for a negative count of elements.
-    const size_t total = bytes + kBufferAlignment + sizeof(void*);
-    void* const block = total > bytes ? std::calloc(total, 1) : nullptr;
-    if (!block) fail(ExitCode::kDevice, "no memory for a buffer of {} bytes; use a smaller batch or network", bytes);
-    const auto address = reinterpret_cast<uintptr_t>(block) + sizeof(void*);
+    // Large blocks are untouched pages: they count only when they are used. total < bytes: the sum has wrapped around,
+    // as for a negative count of elements.
+    const size_t total = bytes + kBufferAlignment + sizeof(Origin);
+    const Origin origin = total > bytes ? take(total) : Origin{};
+    if (!origin.block)
+      fail(ExitCode::kDevice, "no memory for a buffer of {} bytes; use a smaller batch or network", bytes);
+    const auto address = reinterpret_cast<uintptr_t>(origin.block) + sizeof origin;
     auto* const memory =
         reinterpret_cast<std::byte*>((address + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment);
-    std::memcpy(memory - sizeof block, &block, sizeof block);
+    std::memcpy(memory - sizeof origin, &origin, sizeof origin);
     return memory;
   }
   void release(std::byte* memory) noexcept override {
-    void* block = nullptr;
-    std::memcpy(&block, memory - sizeof block, sizeof block);
-    std::free(block);
+    Origin origin;
+    std::memcpy(&origin, memory - sizeof origin, sizeof origin);
+    if (origin.mapped_bytes > 0)
+      ::munmap(origin.block, origin.mapped_bytes);
+    else
+      std::free(origin.block);
   }
 
   void upload(void* device, const void* host, size_t bytes) override { copy(device, host, bytes); }
@@ -91,6 +96,22 @@ class CpuDevice final : public Device {
   }
 
  private:
+  // Stands before the aligned memory.
+  struct Origin {
+    void* block = nullptr;
+    size_t mapped_bytes = 0;  // 0: of calloc
+  };
+
+  // calloc refuses a block that is larger than the machine's memory, and so could not be told from a run that does not
+  // fit as a whole: src/train/memory_check.h tells that, with what would fit.
+  static Origin take(size_t bytes) noexcept {
+    constexpr size_t kMapped = size_t{1} << 30;
+    if (bytes < kMapped) return {.block = std::calloc(bytes, 1)};
+    void* const block =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return block == MAP_FAILED ? Origin{} : Origin{.block = block, .mapped_bytes = bytes};
+  }
+
   int threads_;
   Precision precision_;
 };

@@ -53,7 +53,9 @@ MemoryNeed memory_need(const Parts& p) {
   need.loss = static_cast<int64_t>(p.loss->memory_bytes());
   need.scratch = static_cast<int64_t>(p.context.allocated_bytes()) - need.feature_maps - need.parameters - need.loss;
   // On the CPU the weights have been drawn: they are resident, and counted above.
-  need.program = resident_bytes() - (cpu ? values : 0);
+  const int64_t resident = resident_bytes();
+  need.program = resident - (cpu ? values : 0);
+  need.file_pages = std::max<int64_t>(resident - anonymous_bytes(), 0);
   need.batches = static_cast<int64_t>(
                      batch_slots(resolve_workers(p.settings.data.workers, p.train_set->decodes(), p.context.threads()),
                                  static_cast<size_t>(batch_bytes(p)))) *

@@ -13,6 +13,7 @@ namespace simclr {
 // Bytes. On a GPU program to evaluation are the host's, the others the GPU's.
 struct MemoryNeed {
   int64_t program = 0;       // what is resident when the parts are built: libraries, the data set
+  int64_t file_pages = 0;    // of program: pages of files and the like, which the system can drop or ranks share
   int64_t batches = 0;       // of views, and those on their way
   int64_t checkpoint = 0;    // the copy that is written while training goes on
   int64_t evaluation = 0;    // features of bank and test pictures for k-NN, and the batch that they are made from

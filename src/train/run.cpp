@@ -18,6 +18,7 @@
 #include "src/config/loader.h"
 #include "src/config/resolved.h"
 #include "src/config/validator.h"
+#include "src/train/memory_check.h"
 #include "src/train/memory_need.h"
 #include "src/train/set_up.h"
 #include "src/train/start_block.h"
@@ -243,7 +244,10 @@ ExitCode train(const CommandLine& line, RunHandles& run) {
     if (line.dry_run) log_info("{}", describe_memory(parts, topology));
     if (!folder.empty()) log_info("run folder: {}", folder.string());
   }
-  if (!line.dry_run) handle_stop_signals();
+  if (!line.dry_run) {
+    require_memory(parts, topology, site.host);
+    handle_stop_signals();
+  }
 
   StateIo state(CheckpointStore(folder / "checkpoints", settings.checkpoint.keep, beat), make_header(parts, topology),
                 parts.model, *parts.optimizer, site, beat);

@@ -74,6 +74,8 @@ TEST(Topology, FindsNeighboursByHost) {
   EXPECT_EQ(t.local_rank, 1);
   EXPECT_EQ(t.local_size, 3);
   EXPECT_EQ(t.nodes, 2);
+  EXPECT_EQ(t.node, make_topology(1, places).node);
+  EXPECT_NE(t.node, make_topology(0, places).node);
   EXPECT_EQ(t.host(), "b");
   EXPECT_EQ(make_topology(2, places).local_rank, 1);
 }
