@@ -81,10 +81,10 @@ def read(path):
     return path.read_bytes() if path.exists() else b""
 
 
-def check_status(place, state):
+def check_status(place, state, reason=""):
     """state: None where there may be no status.json."""
     text = read(place / "status.json").decode()
-    if text if state is None else f'"{state}"' not in text:
+    if text if state is None else f'"{state}"' not in text or reason not in text:
         odd.append((f"{place.name}: status.json does not say {state}", text))
         print(f"    <-- status.json does not say {state}: {text}")
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from faults import LONG, SHORT, Job, apart, fault, job, odd, row, rows
+from faults import LONG, SHORT, Job, apart, check_status, fault, job, odd, row, rows
 from program import CIFAR, PROGRAM, command, run, write_cifar, write_picture_folder
 
 
@@ -44,11 +44,12 @@ def quota(place, name):
     row(name, it, (6,), ("File too large",))
 
 
-@fault("stdout and stderr on /dev/full")
+@fault("stdout and stderr on /dev/full: status.json has the reason")
 def full_terminal(place, name):
     with open("/dev/full", "w") as full:
         it = Job(command(0, SHORT, place), place, stdout=full)
-    row(name, it, (0, 6), (), None)
+    row(name, it, (6,), (), None)
+    check_status(place, "failed", "cannot write to the standard output: No space left on device")
 
 
 @fault("train.log is a link to /dev/full")
