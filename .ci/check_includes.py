@@ -29,7 +29,7 @@ EMULATOR = "tests/emulator"
 # Compiles one text once per instruction set, which only the compiler's macros can tell it.
 INSTRUCTION_SETS = [PurePosixPath("kernels/infonce/streaming_tile_cpu.cpp")]
 # Watches the program's calls from outside.
-WATCHERS = [PurePosixPath("tests/integration/mpi_calls.cpp")]
+WATCHERS = [PurePosixPath("tests/integration/mpi_calls.cpp"), PurePosixPath("tests/integration/slow_init.cpp")]
 YAML = re.compile(r"yaml-cpp/")
 
 INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')

@@ -10,6 +10,8 @@
 #include "src/checkpoint/info.h"
 #include "src/comm/agreement.h"
 #include "src/comm/make_collectives.h"
+#include "src/comm/stop_signals.h"
+#include "src/comm/topology.h"
 #include "src/commands/embed.h"
 #include "src/commands/evaluate.h"
 #include "src/commands/export_encoder.h"
@@ -28,8 +30,31 @@ void print_versions(const MpiSession& session) {
                         session.library_version()));
 }
 
+// What of the command line has to be known before MPI_Init. Its faults are told when all ranks can agree on them.
+bool takes_notices(int argc, char** argv) noexcept {
+  try {
+    const CommandLine line = parse_command_line(argc, argv);
+    return line.command == Command::kTrain && !line.dry_run && !line.print_config;
+  } catch (...) {
+    return false;
+  }
+}
+
+// MPI_Init waits for all ranks, and for a host that never comes without end.
+void start_session(std::optional<MpiSession>& session, RunHandles& handles) {
+  handles.start_deadline = std::make_unique<StartDeadline>(
+      handles.heartbeat,
+      StartDeadline::Options{.limit_s = TrainSettings{}.timeout_s, .rank = read_launcher().rank, .host = host_name()});
+  const InsideCollective inside(&handles.heartbeat);
+  session.emplace();
+  handles.session = &*session;
+}
+
 ExitCode run_command(const CommandLine& line, RunHandles& handles) {
   const bool first = handles.session->rank() == 0;
+  const bool watches_ranks =
+      line.command == Command::kTrain || line.command == Command::kEvaluate || line.command == Command::kEmbed;
+  if (!watches_ranks) handles.start_deadline.reset();
   switch (line.command) {
     case Command::kTrain:
       return train(line, handles);
@@ -79,8 +104,8 @@ int run_program(int argc, char** argv) {
   std::optional<MpiSession> session;
   RunHandles handles;
   try {
-    session.emplace();
-    handles.session = &*session;
+    if (takes_notices(argc, argv)) handle_notices();
+    start_session(session, handles);
     start_log({.rank = session->rank(), .ranks = session->size(), .host = host_name()});
     handles.bootstrap = make_collectives(*session, Reduction::kFastest, &handles.heartbeat);  // for any number of ranks
     const CommandLine line = agree_on(*handles.bootstrap, [&] { return parse_command_line(argc, argv); });

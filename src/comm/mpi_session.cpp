@@ -25,11 +25,20 @@ Launcher read_launcher(const GetEnvironment& get) {
   if (launcher.ranks == 0) launcher.ranks = number_in(get, "PMI_SIZE");
   // Slurm sets it in the steps of srun alone; below mpirun it counts mpirun's own helpers, so it comes last.
   if (launcher.ranks == 0) launcher.ranks = number_in(get, "SLURM_STEP_NUM_TASKS");
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    if (get(name) == nullptr) continue;
+    launcher.rank = launcher.ranks > 1 ? number_in(get, name) : 0;
+    break;
+  }
   const bool by_mpirun = get("OMPI_COMM_WORLD_LOCAL_SIZE") != nullptr;
   // Slurm's is a list like 4(x2),2 with the largest first: the first number.
   launcher.local_ranks = number_in(get, by_mpirun ? "OMPI_COMM_WORLD_LOCAL_SIZE" : "SLURM_STEP_TASKS_PER_NODE");
   launcher.local_rank = number_in(get, by_mpirun ? "OMPI_COMM_WORLD_LOCAL_RANK" : "SLURM_LOCALID");
   return launcher;
+}
+
+Launcher read_launcher() {
+  return read_launcher([](const char* name) { return std::getenv(name); });
 }
 
 void require_one_job(const Launcher& launcher, int mpi_size) {
@@ -52,7 +61,7 @@ void mpi_check(int code, const char* operation) {
 }
 
 MpiSession::MpiSession() {
-  const Launcher launcher = read_launcher([](const char* name) { return std::getenv(name); });
+  const Launcher launcher = read_launcher();
   if (!launcher.present) {
     require_one_job(launcher, 1);
     return;

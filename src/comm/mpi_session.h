@@ -41,10 +41,12 @@ class MpiSession {
 struct Launcher {
   bool present = false;
   int ranks = 0;                        // processes it started as one job; 0: it does not say
+  int rank = 0;                         // this one's place among them; 0 when it does not say
   int local_ranks = 0, local_rank = 0;  // of them on this host, and this one's place there; 0 when it does not say
 };
 using GetEnvironment = std::function<const char*(const char*)>;
 Launcher read_launcher(const GetEnvironment& get);
+Launcher read_launcher();  // of this process
 
 // Throws Error(kDevice) unless MPI's size is the launcher's count: several processes that each believe to be alone
 // would train the same model side by side and overwrite each other.

@@ -5,8 +5,9 @@
 
 namespace simclr {
 
-// After MPI_Init, which may set handlers of its own, and before anything that takes long: SIGUSR1 and SIGTERM, by which
-// schedulers tell that the machine is taken away. Until the first step they end the run at once (start_stop.h).
+// Before anything that takes long, MPI_Init among it, and after that once more, since an MPI may set handlers of its
+// own: SIGUSR1 and SIGTERM, by which schedulers tell that the machine is taken away. Until the first step they end the
+// run at once (start_stop.h).
 void handle_notices();
 
 // From the first step on: these, SIGINT (which ends a start at once), SIGPIPE and SIGXFSZ.

@@ -250,7 +250,7 @@ void StartDeadline::run() {
     if (const int signal = stop_signal(); signal != 0) return end_start(signal);
   }
   const bool waiting = heartbeat_.read().waiting;
-  if (waiting && over_within(kSecondsForTheCulprit)) return;
+  if (waiting && over_within(kSecondsForTheCulprit + (options_.rank == 0 ? 0 : kSecondsForTheSpeaker))) return;
   limit_last_act(kExit);
   log_last_words(fmt::format(
       "rank {} ({}) is not done starting after {:g} s: {}, then start again", options_.rank, options_.host,

@@ -70,9 +70,9 @@ class Watchdog {
 
 // The same for the start, where nobody can be watched yet: when this object still lives after limit_s, its thread
 // writes one line that says whether this rank waits for others or is at work itself, and leaves with _exit(4). Makes no
-// MPI call. A rank that waits leaves five seconds later, so that one that is at work itself comes first to say so. Time
-// in which the process itself was stopped does not count. A stop that is asked for ends the start within seconds, with
-// 75.
+// MPI call, and may stand before MPI_Init. A rank that waits leaves five seconds later, so that one that is at work
+// itself comes first to say so; of those that wait, rank 0 speaks first. Time in which the process itself was stopped
+// does not count. A stop that is asked for ends the start within seconds, with 75.
 class StartDeadline {
  public:
   struct Options {

@@ -81,9 +81,6 @@ std::vector<int32_t> labels_of(const Dataset& dataset) {
 }
 
 TrainedEncoder::TrainedEncoder(const EncoderSource& source, RunHandles& run) : run_(run) {
-  run_.start_deadline = std::make_unique<StartDeadline>(
-      run_.heartbeat,
-      StartDeadline::Options{.limit_s = TrainSettings{}.timeout_s, .rank = run_.session->rank(), .host = host_name()});
   topology_ = discover_topology(*run_.bootstrap);
   watch_the_start(topology_, run_);
   require_equal(*run_.bootstrap, ExitCode::kDevice, "program version", kProgramVersion, "start one build on all hosts");

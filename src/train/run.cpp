@@ -192,9 +192,6 @@ WayOut RunHandles::way() {
 
 ExitCode train(const CommandLine& line, RunHandles& run) {
   if (!line.dry_run && !line.print_config) handle_notices();
-  run.start_deadline = std::make_unique<StartDeadline>(
-      run.heartbeat,
-      StartDeadline::Options{.limit_s = TrainSettings{}.timeout_s, .rank = run.session->rank(), .host = host_name()});
   const Topology topology = discover_topology(*run.bootstrap);
   watch_the_start(topology, run);
   const Settings given = agree_on_settings(line, run);

@@ -23,7 +23,7 @@ struct RunHandles {
   std::unique_ptr<Context> context;               // of the device
   std::unique_ptr<NcclCollectives> nccl;          // of GPUs
   std::unique_ptr<StagedCollectives> staged;      // host memory over nccl
-  std::unique_ptr<StartDeadline> start_deadline;  // until the ranks can watch each other
+  std::unique_ptr<StartDeadline> start_deadline;  // from before MPI_Init until the ranks can watch each other
   std::unique_ptr<Watchdog> watchdog;
 
   // What carries host memory now: with GPUs MPI makes no call between the choice of the device and MPI_Finalize.

@@ -67,13 +67,22 @@ void Job::misbehave() {
 }
 
 ExitCode Job::run() {
-  session = std::make_unique<MpiSession>();
+  handle_notices();
+  // As between several hosts: nobody can be watched before the run folder is known.
+  const Launcher launcher = read_launcher();
+  auto deadline = std::make_unique<StartDeadline>(
+      heartbeat, StartDeadline::Options{.limit_s = timeout_s, .rank = launcher.rank, .host = host_name()});
+  if (mishap.starts_with("init_") && launcher.rank == launcher.ranks - 1) {
+    if (mishap == "init_stop") ::raise(SIGSTOP);
+    sleep_s(1000);
+  }
+  {
+    const InsideCollective inside(&heartbeat);
+    session = std::make_unique<MpiSession>();
+  }
   way.session = session.get();
   start_log({.rank = session->rank(), .ranks = session->size(), .host = host_name()});
   handle_stop_signals();
-  // As between several hosts: nobody can be watched before the run folder is known.
-  auto deadline = std::make_unique<StartDeadline>(
-      heartbeat, StartDeadline::Options{.limit_s = timeout_s, .rank = session->rank(), .host = host_name()});
   if (session->rank() == session->size() - 1) {
     if (mishap == "start_sleep" || mishap == "start_usr1") sleep_s(1000);
     if (mishap == "start_stop") ::raise(SIGSTOP);

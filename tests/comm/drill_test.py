@@ -41,11 +41,17 @@ DRILLS = {
     "before_stopped": ("before_stopped", 2, None, 4, 25, "asked to stop by signal 15 to rank 0 before the first step, but rank 1 ({host}) has given no sign of life", "failed"),
     "alone_before_usr1": ("before_usr1", 0, None, 75, 6, None, "stopped"),
     "start_usr1": ("start_usr1", 2, None, 75, 10, None, "-"),
+    # The others wait for the last rank in MPI_Init.
+    "init_sleep": ("init_sleep", 3, None, 4, 12, "rank 2 ({host}) is not done starting after 3 s: it is at work itself", "-"),
+    "init_stop": ("init_stop", 3, None, 4, 18, "rank 0 ({host}) is not done starting after 3 s: it waits for the other ranks", "-"),
+    "init_usr1": ("init_usr1", 2, None, 75, 10, None, "-"),
+    "init_term_last": ("init_term_last", 2, None, 75, 10, None, "-"),
 }
 # The time limit of the job: longer where nothing but a signal may end it.
 LONG_TIMEOUT_S = 100.0
 # What is sent to whom: mpirun (or the process, without one), the first or the last rank.
 ASKS = {"usr1": (signal.SIGUSR1, "mpirun"), "before_usr1": (signal.SIGUSR1, "mpirun"), "start_usr1": (signal.SIGUSR1, "mpirun"),
+        "init_usr1": (signal.SIGUSR1, "mpirun"), "init_term_last": (signal.SIGTERM, "last"),
         "before_term_first": (signal.SIGTERM, "first"), "before_term_last": (signal.SIGTERM, "last"), "before_stopped": (signal.SIGTERM, "first")}
 
 
@@ -82,7 +88,7 @@ def ranks_of(run):
 def ask(job, run, number, whom):
     """Once the job is where the drill wants it: the run folder is open, or MPI is up where it never opens one."""
     begin = time.monotonic()
-    while not (run / "train.log").exists() and time.monotonic() - begin < (2 if run.name.startswith("start_") else 20):
+    while not (run / "train.log").exists() and time.monotonic() - begin < (2 if run.name.startswith(("start_", "init_")) else 20):
         time.sleep(0.05)
     time.sleep(0.5)
     for _ in range(2):  # asking twice changes nothing

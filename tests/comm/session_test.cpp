@@ -43,6 +43,13 @@ TEST(Launcher, KnowsTheUsualOnes) {
   EXPECT_NO_THROW(require_one_job(launcher({{"OMPI_COMM_WORLD_SIZE", "2"}, {"SLURM_STEP_NUM_TASKS", "8"}}), 2));
 }
 
+TEST(Launcher, KnowsThePlaceOfThisProcessBeforeMpiDoes) {
+  EXPECT_EQ(launcher({{"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_RANK", "3"}, {"SLURM_PROCID", "0"}}).rank, 3);
+  EXPECT_EQ(launcher({{"PMIX_RANK", "2"}, {"SLURM_STEP_NUM_TASKS", "4"}}).rank, 2);
+  EXPECT_EQ(launcher({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}).rank, 1);
+  EXPECT_EQ(launcher({{"SLURM_PROCID", "1"}}).rank, 0) << "no step of srun";
+}
+
 TEST(Launcher, ProcessesThatWouldTrainApartAreRefused) {
   EXPECT_THROW(require_one_job(launcher({{"SLURM_STEP_NUM_TASKS", "4"}}), 1), Error) << "srun without an MPI plugin";
   EXPECT_THROW(require_one_job(launcher({{"PMI_SIZE", "4"}, {"PMI_RANK", "1"}}), 1), Error) << "mpirun of another MPI";

@@ -1,10 +1,16 @@
-"""SIGUSR1 to mpirun, SIGTERM to one rank: a checkpoint at the same step on all ranks, exit code 75, and the run goes on."""
+"""SIGUSR1 to mpirun, SIGTERM to one rank: a checkpoint at the same step on all ranks, exit code 75, and the run goes on.
+
+stop_test.py PROGRAM MPIRUN SLOW_INIT: a library that makes MPI_Init of a rank slow (slow_init.cpp)
+"""
 
 import os
 import signal
+import sys
 import time
 
 from program import SMALL, Folder, check, finish, pids_of, run, start, wait_for
+
+SLOW_INIT = sys.argv[3]
 
 with Folder() as folder:
     settings = dict(SMALL, **{"run.threads": 1, "train.epochs": 30})
@@ -49,6 +55,24 @@ with Folder() as folder:
         check(len(lines) == 1 and f"signal {number} to rank {rank}" in lines[0] and "error: " not in stopped.output,
               f"it says so once: {lines}", stopped)
         return stopped
+
+    # In MPI_Init, where nobody can be asked yet.
+    for number, whom in [(signal.SIGUSR1, "mpirun"), (signal.SIGTERM, "rank 1")]:
+        place = folder / f"init_{number}"
+        waits = folder / f"init_{number}.waits"
+        os.environ.update(LD_PRELOAD=SLOW_INIT, SLOW_INIT_RANK="1", SLOW_INIT_S="30", SLOW_INIT_FILE=str(waits))
+        process = start(2, settings, place)
+        for name in ("LD_PRELOAD", "SLOW_INIT_RANK", "SLOW_INIT_S", "SLOW_INIT_FILE"):
+            del os.environ[name]
+        check(wait_for(waits.exists), "a rank is in MPI_Init")
+        time.sleep(0.5)
+        asked = time.monotonic()
+        os.kill(process.pid if whom == "mpirun" else pids_of(place)[1], number)
+        stopped = finish(process, place)
+        seconds = time.monotonic() - asked
+        lines = [line for line in stopped.output.splitlines() if "stopped before the first step" in line]
+        check(stopped.code == 75 and seconds < 8 and len(lines) == 1 and f"signal {int(number)} to rank" in lines[0],
+              f"signal {int(number)} to {whom} in MPI_Init: exit code 75 after {seconds:.1f} s: {lines}", stopped)
 
     place = folder / "early"
     stopped = stopped_early(place, signal.SIGUSR1, 0)
