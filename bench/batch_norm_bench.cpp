@@ -35,7 +35,7 @@ struct Layer {
                      {.groups = groups, .relu = true, .gamma = gamma.data(), .beta = beta.data()}, y);
   }
   void backward() {
-    const BatchNormBackward how{.groups = groups, .gamma = gamma.data(), .relu_y = y.data};
+    const BatchNormBackward how{.groups = groups, .gamma = gamma.data(), .beta = beta.data()};
     batch_norm_backward_sums(context.exec(), grad, x, statistics(), how, nullptr, sums.data());
     batch_norm_backward_apply(context.exec(), grad, x, statistics(), how, sums.data(), count(), grad_x);
   }

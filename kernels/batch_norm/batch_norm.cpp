@@ -22,7 +22,7 @@ ScratchNeed batch_norm_scratch(int64_t shards, int64_t channels, int groups) {
   // On CUDA the chunks of each shard stand beside the shards; on the CPU there is less.
   const auto chunks = static_cast<size_t>(batch_norm::most_chunks(padded, groups)), width = static_cast<size_t>(padded);
   const size_t parts = static_cast<size_t>(shards * groups) * (chunks + 1) * 2 * width * sizeof(double);
-  const size_t coefficients = static_cast<size_t>(groups) * 4 * width * sizeof(float);
+  const size_t coefficients = static_cast<size_t>(groups * 4 + 1) * width * sizeof(float);
   return {.workspace_bytes = std::max(parts, coefficients)};
 }
 

@@ -53,11 +53,15 @@ void batch_norm_apply(const Exec& exec, ConstActivation x, BatchNormStatistics s
 
 struct BatchNormBackward {
   int groups = 1;
-  const float* gamma = nullptr;   // [C]
-  const float* relu_y = nullptr;  // the forward output when ReLU was fused, else none
+  const float* gamma = nullptr;  // [C]
+  // What fused ReLU let through, neither without ReLU. With a residual, relu_y: the forward output. Without one, beta
+  // [C] is enough: y is computed from x again, by the operations of batch_norm_apply, and need not be read.
+  const float* relu_y = nullptr;
+  const float* beta = nullptr;
+  bool has_relu() const { return relu_y || beta; }
 };
 // sums[g][0] = sum g, sums[g][1] = sum g*(x - mean) over this rank's shards. masked, when given, receives g
-// (it may be grad_y itself) and is then what batch_norm_backward_apply takes, with relu_y left out.
+// (it may be grad_y itself) and is then what batch_norm_backward_apply takes, with relu_y and beta left out.
 void batch_norm_backward_sums(const Exec& exec, ConstActivation grad_y, ConstActivation x,
                               BatchNormStatistics statistics, const BatchNormBackward& how, float* masked,
                               double* sums);

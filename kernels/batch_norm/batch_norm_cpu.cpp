@@ -61,12 +61,24 @@ SIMCLR_INLINE void forward_block(const T* x, Maps maps, double* sum, double* squ
   }
 }
 
-// sum g and sum g*(x - mean) of each lane; g = grad_y where relu_y > 0; g is written to masked when that is given.
+// The coefficients of one channel block: y = (x - mean)*scale + beta.
+struct Affine {
+  const float *mean, *scale, *beta;
+};
+template <int L>
+SIMCLR_INLINE auto affine(typename Lanes<L>::Float centred, typename Lanes<L>::Float scale,
+                          typename Lanes<L>::Float beta) {
+  return centred * scale + beta;
+}
+
+// sum g and sum g*(x - mean) of each lane; g = grad_y where relu_y > 0, or where y, computed anew, is (relu without
+// relu_y); g is written to masked when that is given.
 template <int L, typename T>
-SIMCLR_INLINE void backward_block(const T* grad_y, const T* relu_y, const T* x, const float* mean, Maps maps, T* masked,
-                                  double* sum, double* product) {
+SIMCLR_INLINE void backward_block(const T* grad_y, const T* relu_y, const T* x, Affine of, bool relu, Maps maps,
+                                  T* masked, double* sum, double* product) {
   using V = Lanes<L>;
-  const auto m = V::load(mean);
+  const auto m = V::load(of.mean), scale = V::load(of.scale), beta = V::load(of.beta);
+  const bool anew = relu && !relu_y;
   double s[L] = {}, q[L] = {};
   for (int64_t i = 0; i < maps.samples; ++i) {
     const int64_t at = i * maps.stride;
@@ -74,10 +86,12 @@ SIMCLR_INLINE void backward_block(const T* grad_y, const T* relu_y, const T* x, 
         maps.rows,
         [&](int64_t k, auto& a, auto& b) __attribute__((always_inline)) {
           auto g = V::load(grad_y + at + k);
+          const auto centred = V::load(x + at + k) - m;
           if (relu_y) g = V::where_positive(V::load(relu_y + at + k), g);
+          if (anew) g = V::where_positive(affine<L>(centred, scale, beta), g);
           if (masked) V::store(masked + at + k, g);
           a += g;
-          b += g * (V::load(x + at + k) - m);
+          b += g * centred;
         },
         s, q);
   }
@@ -85,28 +99,31 @@ SIMCLR_INLINE void backward_block(const T* grad_y, const T* relu_y, const T* x, 
 }
 
 template <int L, typename T>
-SIMCLR_INLINE void apply_map(const T* x, const T* residual, const float* mean, const float* scale, const float* beta,
-                             bool relu, int64_t rows, T* y) {
+SIMCLR_INLINE void apply_map(const T* x, const T* residual, Affine of, bool relu, int64_t rows, T* y) {
   using V = Lanes<L>;
-  const auto m = V::load(mean), a = V::load(scale), b = V::load(beta);
+  const auto m = V::load(of.mean), a = V::load(of.scale), b = V::load(of.beta);
   for (int64_t k = 0; k < rows * L; k += L) {
-    auto v = (V::load(x + k) - m) * a + b;
+    auto v = affine<L>(V::load(x + k) - m, a, b);
     if (residual) v += V::load(residual + k);
     if (relu) v = V::relu(v);
     V::store(y + k, v);
   }
 }
 
-// grad_x = scale*g + c1*(x - mean) + c0
+// grad_x = slope*g + c1*(x - mean) + c0, g as above
 template <int L, typename T>
-SIMCLR_INLINE void backward_map(const T* grad_y, const T* relu_y, const T* x, const float* mean, const float* scale,
+SIMCLR_INLINE void backward_map(const T* grad_y, const T* relu_y, const T* x, Affine of, bool relu, const float* slope,
                                 const float* c1, const float* c0, int64_t rows, T* grad_x) {
   using V = Lanes<L>;
-  const auto m = V::load(mean), a = V::load(scale), k1 = V::load(c1), k0 = V::load(c0);
+  const auto m = V::load(of.mean), scale = V::load(of.scale), beta = V::load(of.beta);
+  const auto a = V::load(slope), k1 = V::load(c1), k0 = V::load(c0);
+  const bool anew = relu && !relu_y;
   for (int64_t k = 0; k < rows * L; k += L) {
     auto g = V::load(grad_y + k);
+    const auto centred = V::load(x + k) - m;
     if (relu_y) g = V::where_positive(V::load(relu_y + k), g);
-    V::store(grad_x + k, a * g + ((V::load(x + k) - m) * k1 + k0));
+    if (anew) g = V::where_positive(affine<L>(centred, scale, beta), g);
+    V::store(grad_x + k, a * g + (centred * k1 + k0));
   }
 }
 
@@ -114,37 +131,36 @@ SIMCLR_INLINE void backward_map(const T* grad_y, const T* relu_y, const T* x, co
 SIMCLR_MULTIVERSION void forward_any(int block, const float* x, Maps maps, double* sum, double* square) {
   block == 16 ? forward_block<16>(x, maps, sum, square) : forward_block<8>(x, maps, sum, square);
 }
-SIMCLR_MULTIVERSION void backward_any(int block, const float* grad_y, const float* relu_y, const float* x,
-                                      const float* mean, Maps maps, float* masked, double* sum, double* product) {
-  block == 16 ? backward_block<16>(grad_y, relu_y, x, mean, maps, masked, sum, product)
-              : backward_block<8>(grad_y, relu_y, x, mean, maps, masked, sum, product);
+SIMCLR_MULTIVERSION void backward_any(int block, const float* grad_y, const float* relu_y, const float* x, Affine of,
+                                      bool relu, Maps maps, float* masked, double* sum, double* product) {
+  block == 16 ? backward_block<16>(grad_y, relu_y, x, of, relu, maps, masked, sum, product)
+              : backward_block<8>(grad_y, relu_y, x, of, relu, maps, masked, sum, product);
 }
-SIMCLR_MULTIVERSION void apply_any(int block, const float* x, const float* residual, const float* mean,
-                                   const float* scale, const float* beta, bool relu, int64_t rows, float* y) {
-  block == 16 ? apply_map<16>(x, residual, mean, scale, beta, relu, rows, y)
-              : apply_map<8>(x, residual, mean, scale, beta, relu, rows, y);
+SIMCLR_MULTIVERSION void apply_any(int block, const float* x, const float* residual, Affine of, bool relu, int64_t rows,
+                                   float* y) {
+  block == 16 ? apply_map<16>(x, residual, of, relu, rows, y) : apply_map<8>(x, residual, of, relu, rows, y);
 }
 SIMCLR_MULTIVERSION void backward_apply_any(int block, const float* grad_y, const float* relu_y, const float* x,
-                                            const float* mean, const float* scale, const float* c1, const float* c0,
+                                            Affine of, bool relu, const float* slope, const float* c1, const float* c0,
                                             int64_t rows, float* grad_x) {
-  block == 16 ? backward_map<16>(grad_y, relu_y, x, mean, scale, c1, c0, rows, grad_x)
-              : backward_map<8>(grad_y, relu_y, x, mean, scale, c1, c0, rows, grad_x);
+  block == 16 ? backward_map<16>(grad_y, relu_y, x, of, relu, slope, c1, c0, rows, grad_x)
+              : backward_map<8>(grad_y, relu_y, x, of, relu, slope, c1, c0, rows, grad_x);
 }
 SIMCLR_MULTIVERSION void forward_any(int, const Bfloat16* x, Maps maps, double* sum, double* square) {
   forward_block<16>(x, maps, sum, square);
 }
-SIMCLR_MULTIVERSION void backward_any(int, const Bfloat16* grad_y, const Bfloat16* relu_y, const Bfloat16* x,
-                                      const float* mean, Maps maps, Bfloat16* masked, double* sum, double* product) {
-  backward_block<16>(grad_y, relu_y, x, mean, maps, masked, sum, product);
+SIMCLR_MULTIVERSION void backward_any(int, const Bfloat16* grad_y, const Bfloat16* relu_y, const Bfloat16* x, Affine of,
+                                      bool relu, Maps maps, Bfloat16* masked, double* sum, double* product) {
+  backward_block<16>(grad_y, relu_y, x, of, relu, maps, masked, sum, product);
 }
-SIMCLR_MULTIVERSION void apply_any(int, const Bfloat16* x, const Bfloat16* residual, const float* mean,
-                                   const float* scale, const float* beta, bool relu, int64_t rows, Bfloat16* y) {
-  apply_map<16>(x, residual, mean, scale, beta, relu, rows, y);
+SIMCLR_MULTIVERSION void apply_any(int, const Bfloat16* x, const Bfloat16* residual, Affine of, bool relu, int64_t rows,
+                                   Bfloat16* y) {
+  apply_map<16>(x, residual, of, relu, rows, y);
 }
 SIMCLR_MULTIVERSION void backward_apply_any(int, const Bfloat16* grad_y, const Bfloat16* relu_y, const Bfloat16* x,
-                                            const float* mean, const float* scale, const float* c1, const float* c0,
+                                            Affine of, bool relu, const float* slope, const float* c1, const float* c0,
                                             int64_t rows, Bfloat16* grad_x) {
-  backward_map<16>(grad_y, relu_y, x, mean, scale, c1, c0, rows, grad_x);
+  backward_map<16>(grad_y, relu_y, x, of, relu, slope, c1, c0, rows, grad_x);
 }
 
 // Address of element i, or none where there is no array.
@@ -178,6 +194,30 @@ void sum_over_shards(const CpuExec& exec, const ConstActivation& x, int groups, 
   ordered_tree_sum<double>([&](int64_t s) { return parts + s * part_elements; }, x.shards, 0, part_elements);
   std::copy_n(parts, part_elements, sums);
 }
+
+// scale [groups, Cp] = gamma*inv_std and beta [Cp], zero for padding channels, into (groups + 1)*Cp floats at `to`. No
+// beta: zeros.
+class Coefficients {
+ public:
+  Coefficients(const ConstActivation& x, const BatchNormStatistics& s, int groups, const float* gamma,
+               const float* given_beta, float* to)
+      : mean_(s.mean), scale_(to), beta_(to + groups * x.padded_channels()), padded_(x.padded_channels()) {
+    for (int64_t c = 0; c < padded_; ++c) {
+      beta_[c] = given_beta && c < x.channels ? given_beta[c] : 0.0F;
+      for (int g = 0; g < groups; ++g)
+        scale_[g * padded_ + c] = c < x.channels ? gamma[c] * s.inv_std[g * padded_ + c] : 0.0F;
+    }
+  }
+  Affine at(int64_t group, int64_t channel) const {
+    const int64_t k = group * padded_ + channel;
+    return {mean_ + k, scale_ + k, beta_ + channel};
+  }
+
+ private:
+  const float* mean_;
+  float *scale_, *beta_;
+  int64_t padded_;
+};
 
 // f(sample, group, element offset of the sample and block, channel offset) for every sample and channel block.
 template <typename F>
@@ -222,18 +262,12 @@ void apply(const CpuExec& exec, ConstActivation x, BatchNormStatistics s, const 
   check_type(x);
   const int64_t padded = x.padded_channels(), rows = x.height * x.width;
   const auto block = static_cast<int>(channel_block());
-  float* scale = workspace_as<float>(exec, static_cast<size_t>((how.groups + 1) * padded));  // [groups, Cp]
-  float* beta = scale + how.groups * padded;                                                 // [Cp]
-  for (int64_t c = 0; c < padded; ++c) {
-    beta[c] = c < x.channels ? how.beta[c] : 0.0F;
-    for (int g = 0; g < how.groups; ++g)
-      scale[g * padded + c] = c < x.channels ? how.gamma[c] * s.inv_std[g * padded + c] : 0.0F;
-  }
+  const Coefficients coefficients(x, s, how.groups, how.gamma, how.beta,
+                                  workspace_as<float>(exec, static_cast<size_t>((how.groups + 1) * padded)));
   with_element_type(x.type, [&]<typename T>(T) {
     for_each_map(exec, x, how.groups, [&](int64_t at, int64_t g, int64_t c) {
-      const int64_t k = g * padded + c;
-      apply_any(block, stored_as<T>(x.data) + at, at_or_none<T>(how.residual, at), s.mean + k, scale + k, beta + c,
-                how.relu, rows, stored_as<T>(y) + at);
+      apply_any(block, stored_as<T>(x.data) + at, at_or_none<T>(how.residual, at), coefficients.at(g, c), how.relu,
+                rows, stored_as<T>(y) + at);
     });
   });
 }
@@ -243,11 +277,15 @@ void backward_sums(const CpuExec& exec, ConstActivation grad_y, ConstActivation 
   check_type(x);
   const auto block = static_cast<int>(channel_block());
   const int64_t padded = x.padded_channels();
+  // Behind the parts of sum_over_shards.
+  const int64_t parts = x.shards * how.groups * 2 * padded;
+  double* after = workspace_as<double>(exec, static_cast<size_t>(parts + (how.groups + 1) * padded)) + parts;
+  const Coefficients coefficients(x, s, how.groups, how.gamma, how.beta, reinterpret_cast<float*>(after));
   with_element_type(x.type, [&]<typename T>(T) {
     sum_over_shards(exec, x, how.groups, sums, [&](int64_t first, Maps maps, int64_t c, int g, double* part) {
       backward_any(block, stored_as<T>(grad_y.data) + first, at_or_none<T>(how.relu_y, first),
-                   stored_as<T>(x.data) + first, s.mean + g * padded + c, maps, at_or_none<T>(masked, first), part + c,
-                   part + padded + c);
+                   stored_as<T>(x.data) + first, coefficients.at(g, c), how.has_relu(), maps,
+                   at_or_none<T>(masked, first), part + c, part + padded + c);
     });
   });
 }
@@ -271,15 +309,16 @@ void backward_apply(const CpuExec& exec, ConstActivation grad_y, ConstActivation
   check_type(x);
   const int64_t padded = x.padded_channels(), rows = x.height * x.width;
   const auto block = static_cast<int>(channel_block());
-  float* scale = workspace_as<float>(exec, static_cast<size_t>(how.groups * 3 * padded));  // [groups, Cp] each
-  float* c1 = scale + how.groups * padded;
+  float* slope = workspace_as<float>(exec, static_cast<size_t>((how.groups * 4 + 1) * padded));  // [groups, Cp] each
+  float* c1 = slope + how.groups * padded;
   float* c0 = c1 + how.groups * padded;
+  const Coefficients coefficients(x, s, how.groups, how.gamma, how.beta, c0 + how.groups * padded);
   for (int g = 0; g < how.groups; ++g) {
     for (int64_t c = 0; c < padded; ++c) {
       const int64_t k = g * padded + c;
       const double a = c < x.channels ? static_cast<double>(how.gamma[c]) * s.inv_std[k] : 0.0;
       const double grad_gamma = sums[(g * 2 + 1) * padded + c] * s.inv_std[k], grad_beta = sums[g * 2 * padded + c];
-      scale[k] = static_cast<float>(a);
+      slope[k] = static_cast<float>(a);
       c1[k] = static_cast<float>(-a * s.inv_std[k] * grad_gamma / static_cast<double>(count));
       c0[k] = static_cast<float>(-a * grad_beta / static_cast<double>(count));
     }
@@ -288,8 +327,8 @@ void backward_apply(const CpuExec& exec, ConstActivation grad_y, ConstActivation
     for_each_map(exec, x, how.groups, [&](int64_t at, int64_t g, int64_t c) {
       const int64_t k = g * padded + c;
       backward_apply_any(block, stored_as<T>(grad_y.data) + at, at_or_none<T>(how.relu_y, at),
-                         stored_as<T>(x.data) + at, s.mean + k, scale + k, c1 + k, c0 + k, rows,
-                         stored_as<T>(grad_x) + at);
+                         stored_as<T>(x.data) + at, coefficients.at(g, c), how.has_relu(), slope + k, c1 + k, c0 + k,
+                         rows, stored_as<T>(grad_x) + at);
     });
   });
 }

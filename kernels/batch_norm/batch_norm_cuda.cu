@@ -33,24 +33,17 @@ __global__ void statistics_kernel(const double* sums, int64_t padded, int groups
 
 // y = relu?((x - mean) * gamma*inv_std + beta [+ residual])
 template <typename T>
-__global__ void apply_kernel(Maps maps, int64_t channels, const T* x, const float* mean, const float* inv_std,
-                             const float* gamma, const float* beta, const T* residual, bool relu, T* y) {
+__global__ void apply_kernel(Maps maps, Affine affine, const T* x, const T* residual, bool relu, T* y) {
   const Share share = share_of(maps);
   if (share.first >= share.end) return;
-  float m[kFour], scale[kFour], b[kFour];
-  for (int k = 0; k < kFour; ++k) {
-    const int64_t c = share.c + k, at = share.part % maps.groups * maps.padded + c;
-    m[k] = mean[at];
-    scale[k] = c < channels ? gamma[c] * inv_std[at] : 0.0F;
-    b[k] = c < channels ? beta[c] : 0.0F;
-  }
+  const FourAffine of = four_of(affine, maps, share);
   for (int64_t r = share.first; r < share.end; r += kLanes) {
     const int64_t e = share.base + r * maps.padded;
     float v[kFour], add[kFour] = {};
     load_four(x + e, v);
     if (residual) load_four(residual + e, add);
     for (int k = 0; k < kFour; ++k) {
-      v[k] = (v[k] - m[k]) * scale[k] + b[k];
+      v[k] = of.y(k, v[k]);
       if (residual) v[k] += add[k];
       if (relu) v[k] = relu_of(v[k]);
     }
@@ -73,21 +66,20 @@ __global__ void parameter_gradients_kernel(const double* sums, int64_t channels,
 
 // grad_x = gamma*inv_std * (g - grad_beta/M - xhat*grad_gamma/M) = scale*g + (x - mean)*c1 + c0
 template <typename T>
-__global__ void backward_apply_kernel(Maps maps, int64_t channels, const T* grad_y, const T* relu_y, const T* x,
-                                      const float* mean, const float* inv_std, const float* gamma, const double* sums,
-                                      double count, T* grad_x) {
+__global__ void backward_apply_kernel(Maps maps, Affine affine, bool relu, const T* grad_y, const T* relu_y, const T* x,
+                                      const double* sums, double count, T* grad_x) {
   const Share share = share_of(maps);
   if (share.first >= share.end) return;
   const int64_t g = share.part % maps.groups;
-  float m[kFour], scale[kFour], c1[kFour], c0[kFour];
+  const FourAffine of = four_of(affine, maps, share);
+  float slope[kFour], c1[kFour], c0[kFour];
   for (int k = 0; k < kFour; ++k) {
     const int64_t c = share.c + k, at = g * maps.padded + c;
-    const double a = c < channels ? static_cast<double>(gamma[c]) * inv_std[at] : 0.0;
+    const double a = c < affine.channels ? static_cast<double>(affine.gamma[c]) * affine.inv_std[at] : 0.0;
     const double grad_beta = sums[g * 2 * maps.padded + c],
-                 grad_gamma = sums[(g * 2 + 1) * maps.padded + c] * inv_std[at];
-    m[k] = mean[at];
-    scale[k] = static_cast<float>(a);
-    c1[k] = static_cast<float>(-a * inv_std[at] * grad_gamma / count);
+                 grad_gamma = sums[(g * 2 + 1) * maps.padded + c] * affine.inv_std[at];
+    slope[k] = static_cast<float>(a);
+    c1[k] = static_cast<float>(-a * affine.inv_std[at] * grad_gamma / count);
     c0[k] = static_cast<float>(-a * grad_beta / count);
   }
   for (int64_t r = share.first; r < share.end; r += kLanes) {
@@ -95,12 +87,8 @@ __global__ void backward_apply_kernel(Maps maps, int64_t channels, const T* grad
     float gradient[kFour], v[kFour];
     load_four(grad_y + e, gradient);
     load_four(x + e, v);
-    if (relu_y) {
-      float y[kFour];
-      load_four(relu_y + e, y);
-      for (int k = 0; k < kFour; ++k) gradient[k] = y[k] > 0.0F ? gradient[k] : 0.0F;
-    }
-    for (int k = 0; k < kFour; ++k) v[k] = scale[k] * gradient[k] + ((v[k] - m[k]) * c1[k] + c0[k]);
+    if (relu) pass_relu(relu_y, e, of, v, gradient);
+    for (int k = 0; k < kFour; ++k) v[k] = slope[k] * gradient[k] + ((v[k] - of.mean[k]) * c1[k] + c0[k]);
     store_four(grad_x + e, v);
   }
 }
@@ -139,8 +127,9 @@ void apply(const CudaExec& exec, ConstActivation x, BatchNormStatistics s, const
   Maps maps = maps_of(x, how.groups);
   maps.chunk_rows = kApplyRows;
   with_storage(x.type, [&]<typename T>(T) {
-    launch(exec, "batch_norm_apply", grid_of(maps, x.shards), apply_kernel<T>, maps, x.channels, stored_as<T>(x.data),
-           s.mean, s.inv_std, how.gamma, how.beta, stored_as<T>(how.residual), how.relu, stored_as<T>(y));
+    launch(exec, "batch_norm_apply", grid_of(maps, x.shards), apply_kernel<T>, maps,
+           Affine{s.mean, s.inv_std, how.gamma, how.beta, x.channels}, stored_as<T>(x.data), stored_as<T>(how.residual),
+           how.relu, stored_as<T>(y));
   });
 }
 
@@ -155,9 +144,9 @@ void backward_apply(const CudaExec& exec, ConstActivation grad_y, ConstActivatio
   Maps maps = maps_of(x, how.groups);
   maps.chunk_rows = kApplyRows;
   with_storage(x.type, [&]<typename T>(T) {
-    launch(exec, "batch_norm_backward_apply", grid_of(maps, x.shards), backward_apply_kernel<T>, maps, x.channels,
-           stored_as<T>(grad_y.data), stored_as<T>(how.relu_y), stored_as<T>(x.data), s.mean, s.inv_std, how.gamma,
-           sums, static_cast<double>(count), stored_as<T>(grad_x));
+    launch(exec, "batch_norm_backward_apply", grid_of(maps, x.shards), backward_apply_kernel<T>, maps,
+           Affine{s.mean, s.inv_std, how.gamma, how.beta, x.channels}, how.has_relu(), stored_as<T>(grad_y.data),
+           stored_as<T>(how.relu_y), stored_as<T>(x.data), sums, static_cast<double>(count), stored_as<T>(grad_x));
   });
 }
 

@@ -67,24 +67,21 @@ __global__ void forward_chunks_kernel(Maps maps, const T* x, double* partial) {
   });
 }
 
-// sum of g and g*(x - mean); g = grad_y where relu_y > 0; g is written to masked when that is given.
+// sum of g and g*(x - mean); g is written to masked when that is given.
 template <typename T>
-__global__ void backward_chunks_kernel(Maps maps, const T* grad_y, const T* relu_y, const T* x,
-                                       const float* __restrict__ mean, T* masked, double* partial) {
-  sum_chunk(maps, partial, [&](const Share& share, int64_t e, float(&a)[kFour], float(&b)[kFour]) {
-    float g[kFour], v[kFour], m[kFour];
-    load_four(mean + share.part % maps.groups * maps.padded + share.c, m);
+__global__ void backward_chunks_kernel(Maps maps, Affine affine, bool relu, const T* grad_y, const T* relu_y,
+                                       const T* x, T* masked, double* partial) {
+  const Share own = share_of(maps);
+  const FourAffine of = own.first < own.end ? four_of(affine, maps, own) : FourAffine{};
+  sum_chunk(maps, partial, [&](const Share&, int64_t e, float(&a)[kFour], float(&b)[kFour]) {
+    float g[kFour], v[kFour];
     load_four(grad_y + e, g);
     load_four(x + e, v);
-    if (relu_y) {
-      float y[kFour];
-      load_four(relu_y + e, y);
-      for (int k = 0; k < kFour; ++k) g[k] = y[k] > 0.0F ? g[k] : 0.0F;
-    }
+    if (relu) pass_relu(relu_y, e, of, v, g);
     if (masked) store_four(masked + e, g);
     for (int k = 0; k < kFour; ++k) {
       a[k] += g[k];
-      b[k] += g[k] * (v[k] - m[k]);
+      b[k] += g[k] * (v[k] - of.mean[k]);
     }
   });
 }
@@ -162,8 +159,9 @@ void backward_sums(const CudaExec& exec, ConstActivation grad_y, ConstActivation
   with_storage(x.type, [&]<typename T>(T) {
     const T* none = nullptr;  // these sums are about zero
     sum_over_shards(exec, x, how.groups, none, sums, [&](const Maps& maps, const Grid& grid, double* partial) {
-      launch(exec, "batch_norm_backward_chunks", grid, backward_chunks_kernel<T>, maps, stored_as<T>(grad_y.data),
-             stored_as<T>(how.relu_y), stored_as<T>(x.data), s.mean, stored_as<T>(masked), partial);
+      launch(exec, "batch_norm_backward_chunks", grid, backward_chunks_kernel<T>, maps,
+             Affine{s.mean, s.inv_std, how.gamma, how.beta, x.channels}, how.has_relu(), stored_as<T>(grad_y.data),
+             stored_as<T>(how.relu_y), stored_as<T>(x.data), stored_as<T>(masked), partial);
     });
   });
 }

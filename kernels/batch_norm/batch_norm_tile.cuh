@@ -48,4 +48,36 @@ __device__ inline Share share_of(const Maps& maps) {
   return share;
 }
 
+// What y is made of before residual and ReLU: (x - mean)*gamma*inv_std + beta. No beta: zeros.
+struct Affine {
+  const float *mean, *inv_std, *gamma, *beta;
+  int64_t channels;
+};
+// The same of a thread's four channels; zero in padding channels. Forward and backward have to get the same y.
+struct FourAffine {
+  float mean[kFour] = {}, scale[kFour] = {}, beta[kFour] = {};
+  __device__ float y(int k, float x) const { return (x - mean[k]) * scale[k] + beta[k]; }
+};
+
+// The thread has a share.
+__device__ inline FourAffine four_of(const Affine& affine, const Maps& maps, const Share& share) {
+  FourAffine four;
+  for (int k = 0; k < kFour; ++k) {
+    const int64_t c = share.c + k, at = share.part % maps.groups * maps.padded + c;
+    four.mean[k] = affine.mean[at];
+    four.scale[k] = c < affine.channels ? affine.gamma[c] * affine.inv_std[at] : 0.0F;
+    four.beta[k] = affine.beta && c < affine.channels ? affine.beta[c] : 0.0F;
+  }
+  return four;
+}
+
+// g = grad_y where the output of forward is positive: as it is stored in relu_y or, where that is none, y made anew.
+template <typename T>
+__device__ void pass_relu(const T* relu_y, int64_t element, const FourAffine& of, const float (&x)[kFour],
+                          float (&g)[kFour]) {
+  float y[kFour];
+  if (relu_y) load_four(relu_y + element, y);
+  for (int k = 0; k < kFour; ++k) g[k] = (relu_y ? y[k] : of.y(k, x[k])) > 0.0F ? g[k] : 0.0F;
+}
+
 }  // namespace simclr::batch_norm

@@ -51,11 +51,15 @@ void BatchNormLayer::forward(Mode mode, ConstActivation x, const Fused& fused, A
 void BatchNormLayer::backward(ConstActivation grad_y, ConstActivation x, const float* relu_y, float* masked,
                               Activation grad_x) {
   const Exec& exec = context_->exec();
-  // Both passes read grad_y, x and, with ReLU, what it let through (that once when masked is written); one writes.
+  // Both passes read grad_y and x, one writes; with masked one reads relu_y and writes that, too.
   const ProfileSpan span(context_->profiler(), named("backward"),
-                         [&] { return Work{.bytes = bytes_of(x) * (relu_y ? 7 : 5)}; });
+                         [&] { return Work{.bytes = bytes_of(x) * (masked ? 7 : 5)}; });
   const auto sums = sums_.as<double>();
-  BatchNormBackward how{.groups = groups_, .gamma = weight_->value, .relu_y = relu_y};
+  BatchNormBackward how{.groups = groups_, .gamma = weight_->value};
+  if (masked)
+    how.relu_y = relu_y;
+  else if (relu_y)
+    how.beta = bias_->value;
   batch_norm_backward_sums(exec, grad_y, x, statistics_, how, masked, sums.data());
   collectives_->ordered_sum(sums);  // [groups, 2, Cp]: sum g, sum g*(x - mean) over all ranks
   batch_norm_parameter_gradients(exec, sums.data(), channels_, groups_, statistics_, weight_->grad, bias_->grad);

@@ -1,5 +1,6 @@
 // batch_norm: what its contract promises beyond the formula: bits, large means, constant channels, NaN, the skip flag,
 // values from outside, and what it refuses.
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -158,6 +159,35 @@ TEST(BatchNorm, AliasesThatTheContractAllowsGiveTheSame) {
                             {.gamma = in.gamma.data(), .relu_y = y.view().data}, sums.data(), c.group_count(),
                             grad.view());
   EXPECT_TRUE(test::same_bits(grad.plain(), want.grad_x));
+}
+
+// Backward of a fused ReLU from x and beta, and from the stored output.
+TEST(BatchNorm, YMadeAnewHasTheSignOfTheStoredOne) {
+  test::AboutZero z = test::about_zero();
+  std::vector<double> var(z.mean.size(), 1.0);
+  const BatchNormStatistics statistics{z.mean.data(), z.inv_std.data(), var.data()};
+  const test::PoisonedContext context(2, batch_norm_scratch(z.c.shape.shards, z.c.shape.channels, 1));
+  const FeatureMaps x(z.c.shape, z.in.x), grad_y(z.c.shape, z.in.grad_y);
+  FeatureMaps y(z.c.shape);
+  batch_norm_apply(context.exec(), x.view(), statistics,
+                   {.relu = true, .gamma = z.in.gamma.data(), .beta = z.in.beta.data()}, y.view());
+  const std::vector<float> output = y.plain();
+  const auto passed = std::ranges::count_if(output, [](float v) { return v > 0.0F; });
+  EXPECT_GT(passed, std::ssize(output) / 5);
+  EXPECT_LT(passed, std::ssize(output) * 4 / 5);
+
+  const auto backward = [&](const BatchNormBackward& how) {
+    std::vector<double> sums(static_cast<size_t>(batch_norm_sum_elements(z.c.shape.channels, 1)));
+    FeatureMaps grad_x(z.c.shape);
+    batch_norm_backward_sums(context.exec(), grad_y.view(), x.view(), statistics, how, nullptr, sums.data());
+    batch_norm_backward_apply(context.exec(), grad_y.view(), x.view(), statistics, how, sums.data(), z.c.group_count(),
+                              grad_x.view());
+    return std::pair(sums, grad_x.plain());
+  };
+  const auto anew = backward({.gamma = z.in.gamma.data(), .beta = z.in.beta.data()});
+  const auto stored = backward({.gamma = z.in.gamma.data(), .relu_y = y.view().data});
+  EXPECT_EQ(anew.first, stored.first);
+  EXPECT_TRUE(test::same_bits(anew.second, stored.second));
 }
 
 // Values in float64 from outside, for 1, 2 and 4 ranks; the inputs there are no floats, so they are rounded first.

@@ -79,6 +79,37 @@ TEST_P(BatchNormCudaOfType, AliasesThatTheContractAllowsGiveTheSame) {
   EXPECT_TRUE(test::same_bits(grad.plain(), want.grad_x));
 }
 
+// Backward of a fused ReLU from x and beta, and from the stored output.
+TEST_P(BatchNormCudaOfType, YMadeAnewHasTheSignOfTheStoredOne) {
+  const DataType type = GetParam();
+  test::AboutZero z = test::about_zero();
+  z.in = stored_inputs(type, z.in);
+  const DeviceArray<float> mean(z.mean), inv_std(z.inv_std), gamma(z.in.gamma), beta(z.in.beta);
+  const DeviceArray<double> var(std::vector<double>(z.mean.size(), 1.0));
+  const BatchNormStatistics statistics{mean.data(), inv_std.data(), var.data()};
+  const test::CudaRun run(test::precision_of(type), batch_norm_scratch(z.c.shape.shards, z.c.shape.channels, 1));
+  const CudaFeatureMaps x(type, z.c.shape, z.in.x), grad_y(type, z.c.shape, z.in.grad_y), y(type, z.c.shape);
+  batch_norm_apply(run.exec(), x.view(), statistics, {.relu = true, .gamma = gamma.data(), .beta = beta.data()},
+                   y.view());
+  const std::vector<float> output = y.plain();
+  const auto passed = std::ranges::count_if(output, [](float v) { return v > 0.0F; });
+  EXPECT_GT(passed, 0);
+  EXPECT_LT(passed, std::ssize(output));
+
+  const auto backward = [&](const BatchNormBackward& how) {
+    const DeviceArray<double> sums(static_cast<size_t>(batch_norm_sum_elements(z.c.shape.channels, 1)));
+    const CudaFeatureMaps grad_x(type, z.c.shape);
+    batch_norm_backward_sums(run.exec(), grad_y.view(), x.view(), statistics, how, nullptr, sums.data());
+    batch_norm_backward_apply(run.exec(), grad_y.view(), x.view(), statistics, how, sums.data(), z.c.group_count(),
+                              grad_x.view());
+    return std::pair(sums.download(), grad_x.plain());
+  };
+  const auto anew = backward({.gamma = gamma.data(), .beta = beta.data()});
+  const auto stored = backward({.gamma = gamma.data(), .relu_y = y.view().data});
+  EXPECT_EQ(anew.first, stored.first);
+  EXPECT_TRUE(test::same_bits(anew.second, stored.second));
+}
+
 TEST_P(BatchNormCudaOfType, EvaluationUsesRunningStatistics) {
   const DataType type = GetParam();
   const test::Shape shape{1, 3, 17, 2, 3};

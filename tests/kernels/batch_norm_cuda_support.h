@@ -55,9 +55,12 @@ inline BatchNormResults run_batch_norm_on_cuda(DataType type, const BatchNormCas
                      of(r, y));
   }
 
+  // With a residual from the stored y, else from x: as the network does.
   const auto how = [&](int r, bool masked) {
-    return BatchNormBackward{
-        .groups = c.groups, .gamma = gamma.data(), .relu_y = c.relu && !masked ? of(r, y).data : nullptr};
+    return BatchNormBackward{.groups = c.groups,
+                             .gamma = gamma.data(),
+                             .relu_y = c.relu && c.residual && !masked ? of(r, y).data : nullptr,
+                             .beta = c.relu && !c.residual ? beta.data() : nullptr};
   };
   out.grad_sums = over_ranks([&](int r, double* part) {
     batch_norm_backward_sums(exec, of(r, grad_y), of(r, x), statistics, how(r, false),
