@@ -119,6 +119,15 @@ void check_model(const Settings& s, Rules& rules) {
                  fmt::format("found {}, too small for {}; expected at least {}, or stem: cifar", s.data.image_size,
                              rules.other("model.encoder.stem", s), kImagenetSide));
   }
+  // On a GPU the key says nothing; with run.device: auto the first layer finds out.
+  if (rules.can_judge({"model.convolution", "run.precision", "run.device"}) &&
+      s.model.convolution == ConvolutionAlgorithm::kWinograd && s.run.precision == Precision::kBf16 &&
+      s.run.device == DeviceChoice::kCpu) {
+    rules.refuse("model.convolution",
+                 fmt::format("found winograd, which CPUs do not have in bf16; here is {}; write auto or direct, or "
+                             "precision: fp32",
+                             rules.other("run.precision", s)));
+  }
 }
 
 void check_loss(const Settings& s, Rules& rules) {

@@ -140,6 +140,9 @@ TEST(Validator, ContradictionsNameBothKeysAndTheirPlaces) {
       {"model:\n  encoder: {stem: imagenet}\ndata: {image_size: 31}\n",
        "c.yaml:3: data.image_size: found 31, too small for model.encoder.stem (imagenet, c.yaml:2); expected at least "
        "32, or stem: cifar"},
+      {"model:\n  convolution: winograd\nrun: {device: cpu, precision: bf16}\n",
+       "c.yaml:2: model.convolution: found winograd, which CPUs do not have in bf16; here is run.precision (bf16, "
+       "c.yaml:3); write auto or direct, or precision: fp32"},
       {"loss:\n  decoupled: true\n  margin: 0.1\n",
        "c.yaml:3: loss.margin: found 0.1, which has no gradient with loss.decoupled (true, c.yaml:2); write 0"},
       {"loss:\n  products: bf16\n",
@@ -193,6 +196,8 @@ TEST(Validator, WhatOnlyLooksLikeAContradictionIsAccepted) {
   EXPECT_NO_THROW(load("schedule: {warmup_epochs: 3}\ntrain: {epochs: 1, max_steps: 1000}\n"));
   EXPECT_NO_THROW(load("evaluate: {knn: {k: 5000, every_epochs: 0}}\n"));
   EXPECT_NO_THROW(load("model: {encoder: {stem: imagenet}}\n"));
+  EXPECT_NO_THROW(load("model: {convolution: winograd}\nrun: {precision: bf16}\n"));  // there may be a GPU
+  EXPECT_NO_THROW(load("model: {convolution: auto}\nrun: {precision: bf16, device: cpu}\n"));
   EXPECT_NO_THROW(load("data: {path: \"\"}\n"));
   EXPECT_NO_THROW(load("loss: {type: barlow_twins, temperature: 0.1, margin: 0, scale: 0.024}\n"));
   EXPECT_NO_THROW(load("loss: {lambda: 0.1, scale: 1}\n"));
