@@ -71,7 +71,7 @@ What came out: $run
   metrics.jsonl  one line a step        checkpoints/  the encoder, safetensors
 What next:
   the same bits on one rank   $build/simclr_train --config configs/quickstart.yaml --output runs/one-rank
-                              and compare: $build/simclr_train info $run/checkpoints/FILE
+                              and compare: $build/simclr_train info $run
   your own settings           configs/reference.yaml lists every key, --set section.key=value changes one
   the tests                   scripts/test.sh
 TEXT

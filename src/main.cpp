@@ -7,6 +7,7 @@
 #include "src/base/print.h"
 #include "src/base/version.h"
 #include "src/check_loss/check_loss.h"
+#include "src/checkpoint/checkpoint_store.h"
 #include "src/checkpoint/info.h"
 #include "src/comm/agreement.h"
 #include "src/comm/make_collectives.h"
@@ -60,7 +61,7 @@ ExitCode run_command(const CommandLine& line, RunHandles& handles) {
       return train(line, handles);
     case Command::kInfo:
       agree_on(*handles.bootstrap, [&] {
-        if (first) print_out(describe_checkpoint(line.info_file, InfoConfig::kLeaveOut));
+        if (first) print_out(describe_checkpoint(find_checkpoint(line.info_file), InfoConfig::kLeaveOut));
       });
       break;
     case Command::kLoss:

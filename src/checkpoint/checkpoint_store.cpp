@@ -8,6 +8,7 @@
 
 #include "kernels/common/error.h"
 #include "src/base/file.h"
+#include "src/base/log.h"
 
 namespace simclr {
 namespace {
@@ -189,6 +190,17 @@ std::vector<fs::path> CheckpointStore::list(std::string_view suffix) const {
   if (error) fail_at(folder_, "list", error);
   std::sort(found.begin(), found.end());
   return found;
+}
+
+fs::path find_checkpoint(const fs::path& given) {
+  std::error_code not_there;
+  if (!fs::is_directory(given, not_there)) return given;
+  for (const auto& folder : {given / "checkpoints", given}) {
+    const ResumePoint point = CheckpointStore(folder, 1).find_latest();
+    for (const auto& warning : point.warnings) log_warning("{}", warning);
+    if (point.path) return *point.path;
+  }
+  fail(ExitCode::kOutput, "no checkpoint in {}; give the path of one, or of a run folder", given.string());
 }
 
 }  // namespace simclr

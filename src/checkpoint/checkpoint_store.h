@@ -68,4 +68,8 @@ class CheckpointStore {
   Beat beat_;
 };
 
+// What a person names: a file, or a folder for the newest valid checkpoint in its checkpoints/ or in itself. Files that
+// are passed over are told by a warning of the log; Error(kOutput) where none is left.
+std::filesystem::path find_checkpoint(const std::filesystem::path& given);
+
 }  // namespace simclr

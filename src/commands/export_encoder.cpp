@@ -18,16 +18,6 @@ namespace {
 
 constexpr std::string_view kProjector = "projector.", kMean = ".running_mean";
 
-// A folder stands for the newest checkpoint in it or in its checkpoints/.
-std::filesystem::path find_file(const std::string& given) {
-  const std::filesystem::path path = given;
-  std::error_code not_there;
-  if (!std::filesystem::is_directory(path, not_there)) return path;
-  for (const auto& folder : {path / "checkpoints", path})
-    if (const ResumePoint point = CheckpointStore(folder, 1).find_latest(); point.path) return *point.path;
-  fail(ExitCode::kOutput, "no checkpoint in {}; give the path of one, or of a run folder", given);
-}
-
 // Tensors with memory of their own.
 class OwnTensors {
  public:
@@ -53,13 +43,15 @@ std::string list_of(const std::array<float, 3>& values) {
 }
 
 std::map<std::string, std::string> metadata_of(const std::filesystem::path& source, const CheckpointHeader& header,
-                                               const EncoderSettings& encoder, const std::string& weights_sha256) {
+                                               const Settings& settings, const std::string& weights_sha256) {
+  const EncoderSettings& encoder = settings.model.encoder;
   std::map<std::string, std::string> metadata = {
       {"format", "pt"},  // what the safetensors library of Python asks for
       {"encoder", fmt::format("resnet{}", encoder.depth)},
       {"stem", std::string(enum_name(encoder.stem))},
       {"depth", std::to_string(encoder.depth)},
       {"width", std::to_string(encoder.width)},
+      {"image_size", std::to_string(settings.data.image_size)},
       {"source", source.filename().string()},
       {"step", std::to_string(header.step)},
       {"weights_sha256", weights_sha256},
@@ -77,7 +69,7 @@ std::map<std::string, std::string> metadata_of(const std::filesystem::path& sour
 }  // namespace
 
 std::string export_encoder(const ExportCommand& command) {
-  const std::filesystem::path path = find_file(command.checkpoint);
+  const std::filesystem::path path = find_checkpoint(command.checkpoint);
   std::error_code not_there;
   if (std::filesystem::equivalent(path, command.output, not_there))
     fail(ExitCode::kUsage, "export: --output {} is the checkpoint itself; name another file", command.output);
@@ -97,7 +89,7 @@ std::string export_encoder(const ExportCommand& command) {
       tensors.add_count(norm + ".num_batches_tracked", passes * header.step);
     }
   }
-  write_safetensors(command.output, metadata_of(path, header, encoder, weights_sha256(file)), tensors.all());
+  write_safetensors(command.output, metadata_of(path, header, settings, weights_sha256(file)), tensors.all());
   return fmt::format("{}: ResNet-{} width {} ({} stem){} after step {}, {} tensors\n", command.output, encoder.depth,
                      encoder.width, enum_name(encoder.stem), command.include_projector ? " with its projector" : "",
                      header.step, tensors.all().size());

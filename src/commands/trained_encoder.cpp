@@ -31,19 +31,6 @@ int64_t unit_images(const Settings& settings) {
   return std::min(shard, std::max<int64_t>(most / 2 * 2, 2));
 }
 
-// A folder stands for the newest checkpoint in it or in its checkpoints/.
-std::filesystem::path find_checkpoint(const std::string& given) {
-  const std::filesystem::path path = given;
-  std::error_code not_there;
-  if (!std::filesystem::is_directory(path, not_there)) return path;
-  for (const auto& folder : {path / "checkpoints", path}) {
-    const ResumePoint point = CheckpointStore(folder, 1).find_latest();
-    for (const auto& warning : point.warnings) log_warning("{}", warning);
-    if (point.path) return *point.path;
-  }
-  fail(ExitCode::kOutput, "no checkpoint in {}; give the path of one, or of a run folder", path.string());
-}
-
 struct Opened {
   std::filesystem::path path;
   CheckpointHeader header;

@@ -143,6 +143,16 @@ TEST_F(CheckpointStoreTest, APathIsThatFileOrAnError) {
   EXPECT_THAT(error_text([&] { store().resolve("nobody"); }), HasSubstr("cannot read nobody: No such file"));
 }
 
+TEST_F(CheckpointStoreTest, ARunFolderStandsForItsNewestCheckpoint) {
+  EXPECT_THAT(error_text([&] { find_checkpoint(run_.path()); }), HasSubstr("no checkpoint in " + run_.path().string()));
+  const fs::path older = save(7), newer = save(12), newest = save(20);
+  damage(newest);
+  EXPECT_EQ(find_checkpoint(run_.path()), newer);
+  EXPECT_EQ(find_checkpoint(folder()), newer);
+  EXPECT_EQ(find_checkpoint(older), older);
+  EXPECT_EQ(find_checkpoint(run_.path() / "gone"), run_.path() / "gone");  // whoever opens it says so
+}
+
 TEST_F(CheckpointStoreTest, SetsAsideWhatComesAfterTheResumedStep) {
   save(1);
   save(2, 9);

@@ -43,6 +43,7 @@ def round_trip(folder):
     check(header[counter]["dtype"] == "I64" and int64_of(encoder, counter) == 10, "counters of batch norm stand at the ten steps")
     meta = header["__metadata__"]
     check((meta["stem"], meta["depth"], meta["width"], meta["step"]) == ("cifar", "10", "8", "10"), "metadata: the network")
+    check(meta["image_size"] == "16", "metadata: the size of its pictures")
     check((json.loads(meta["mean"]), json.loads(meta["std"])) == ([0.5, 0.25, 0.125], [0.25, 0.5, 1]), "metadata: the normalisation")
 
     for ranks in (1, 2):
