@@ -29,17 +29,20 @@ struct Encoded {
   ProbeData view() const { return {features.view, labels}; }
 };
 
-Encoded encode(TrainedEncoder& encoder, std::unique_ptr<Dataset> dataset, const std::string& name) {
-  Encoded encoded{.dataset = std::move(dataset), .labels = {}, .features = {}};
-  if (!encoded.dataset->has_labels())
+// Its features are still to be computed.
+Encoded with_labels(std::unique_ptr<Dataset> dataset, const std::string& name) {
+  if (dataset->count() == 0)
+    throw AgreedError(ExitCode::kData,
+                      fmt::format("there are no {} pictures, so there is nothing to evaluate; name a data set that has "
+                                  "some, e.g. --set data.path=DIR with DIR/train and DIR/val",
+                                  name));
+  if (!dataset->has_labels())
     throw AgreedError(ExitCode::kData,
                       fmt::format("the {} pictures have no labels, so there is nothing to evaluate by; name a data set "
                                   "with labels, e.g. --set data.path=DIR",
                                   name));
-  encoded.labels = labels_of(*encoded.dataset);
-  encoded.features =
-      encoder.encode(*encoded.dataset, EncoderOutput::kRepresentation, fmt::format("features of {} pictures", name));
-  return encoded;
+  std::vector<int32_t> labels = labels_of(*dataset);
+  return {.dataset = std::move(dataset), .labels = std::move(labels), .features = {}};
 }
 
 // Rows of an encoded split.
@@ -75,8 +78,8 @@ class Evaluation {
       : command_(command), encoder_(encoder), exec_{.threads = encoder.site().context.threads()} {}
 
   EvaluationReport run() {
-    bank_ = encode(encoder_, encoder_.open_bank(), "train");
-    queries_ = encode(encoder_, encoder_.open(Split::kTest), "test");
+    bank_ = with_labels(encoder_.open_bank(), "train");
+    queries_ = with_labels(encoder_.open(Split::kTest), "test");
     const auto classes = static_cast<int64_t>(bank_.dataset->class_names().size());
     const int32_t highest = *std::max_element(queries_.labels.begin(), queries_.labels.end());
     if (highest >= classes)
@@ -84,6 +87,8 @@ class Evaluation {
                         fmt::format("the test pictures have a class that the {} of the train pictures lack: {}; give "
                                     "both splits the same classes",
                                     classes, queries_.dataset->class_names()[static_cast<size_t>(highest)]));
+    bank_.features = features_of(bank_, "train");
+    queries_.features = features_of(queries_, "test");
     EvaluationReport report{.checkpoint = encoder_.checkpoint(),
                             .step = encoder_.header().step,
                             .epoch = encoder_.header().epoch,
@@ -105,6 +110,11 @@ class Evaluation {
   }
 
  private:
+  FeatureMatrix features_of(const Encoded& split, const std::string& name) {
+    return encoder_.encode(*split.dataset, EncoderOutput::kRepresentation,
+                           fmt::format("features of {} pictures", name));
+  }
+
   std::vector<KnnResult> knn(double temperature) {
     const FeatureMatrix bank = normalized(exec_, bank_.features), queries = normalized(exec_, queries_.features);
     return evaluate_knn(exec_, encoder_.site().host, {bank.view, bank_.labels}, {queries.view, queries_.labels},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace simclr {
 namespace {
@@ -35,18 +36,36 @@ std::string describe_probes(const EvaluationReport& r) {
   return text;
 }
 
+// Names of the columns, which have four characters: where the first four of the names are not enough to tell two
+// classes apart, as with n03028079 and n03000684, numbers that the rows have, too.
+struct MatrixNames {
+  std::vector<std::string> rows, columns;
+};
+
+MatrixNames matrix_names(const std::vector<std::string>& classes) {
+  MatrixNames names{.rows = classes, .columns = {}};
+  for (const auto& name : classes) names.columns.push_back(fmt::format("{:.4}", name));
+  if (std::set<std::string>(names.columns.begin(), names.columns.end()).size() == classes.size()) return names;
+  for (size_t i = 0; i < classes.size(); ++i) {
+    names.columns[i] = std::to_string(i);
+    names.rows[i] = fmt::format("{:>2} {}", i, classes[i]);
+  }
+  return names;
+}
+
 // Rows of the confusion matrix in per cent of the true class's pictures.
 std::string describe_matrix(const EvaluationReport& r, const ProbeScores& scores) {
   const size_t classes = r.classes.size();
+  const MatrixNames names = matrix_names(r.classes);
   size_t width = 5;
-  for (const auto& name : r.classes) width = std::max(width, std::min<size_t>(name.size(), 16));
+  for (const auto& name : names.rows) width = std::max(width, std::min<size_t>(name.size(), 19));
   std::string text = fmt::format("  {:>{}} ", "", width);
-  for (const auto& name : r.classes) text += fmt::format(" {:>4.4}", name);
+  for (const auto& name : names.columns) text += fmt::format(" {:>4}", name);
   text += '\n';
   for (size_t t = 0; t < classes; ++t) {
     int64_t all = 0;
     for (size_t p = 0; p < classes; ++p) all += scores.confusion[t * classes + p];
-    text += fmt::format("  {:>{}.16} ", r.classes[t], width);
+    text += fmt::format("  {:>{}.19} ", names.rows[t], width);
     for (size_t p = 0; p < classes; ++p) {
       const int64_t count = scores.confusion[t * classes + p];
       text += count == 0 ? "    ."

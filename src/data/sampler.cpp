@@ -38,10 +38,9 @@ SamplePlan::SamplePlan(const SamplePlanSettings& settings) : settings_(settings)
          batch, shards, batch % shards);
   }
   if (count < batch) {
-    fail(ExitCode::kData,
-         "the training split has {} pictures, fewer than one global batch of {}: lower train.global_batch or add "
-         "pictures",
-         count, batch);
+    const int64_t most = count / shards * shards;
+    fail(ExitCode::kData, "the training split has {} pictures, fewer than one global batch of {}: {}", count, batch,
+         most >= 2 ? fmt::format("lower train.global_batch, to {} at most, or add pictures", most) : "add pictures");
   }
 }
 

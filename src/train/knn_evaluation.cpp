@@ -15,7 +15,7 @@ std::vector<int32_t> labels_of(const Dataset& dataset) {
 
 std::string reason_without_knn(const Parts& parts) {
   if (!parts.bank().has_labels()) return "the training pictures have no labels";
-  if (parts.test_set->count() == 0) return "there are no test pictures";
+  if (parts.test_set->count() == 0) return "there are no test pictures (docs/data.md says where they lie)";
   if (!parts.test_set->has_labels()) return "the test pictures have no labels";
   return "";
 }

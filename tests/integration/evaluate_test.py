@@ -6,7 +6,7 @@ import os
 import struct
 import subprocess
 
-from program import MPIRUN, PROGRAM, SMALL, Folder, check, environment, fail, lacks_bf16, run
+from program import MPIRUN, PROGRAM, SMALL, Folder, check, environment, fail, lacks_bf16, run, write_picture_folder
 
 
 class Result:
@@ -123,6 +123,20 @@ def compare_with_scikit_learn(folder, checkpoint, shape, numbers, labels):
         check(abs(ours - theirs) <= 0.005, f"C = {c}: top-1 {ours}, scikit-learn {theirs}")
 
 
+def class_folders(folder):
+    """Another data set, whose classes begin with the same letters."""
+    pictures = write_picture_folder(folder / "pictures")
+    for place in [*pictures.glob("*/*/")]:
+        place.rename(place.parent / f"photo_{place.name}")
+    words = ["evaluate", folder / "run", "--labels", 100, "--set", "data.format=image_folder", "--set", f"data.path={pictures}"]
+    result = command(words)
+    rows = [line.split() for line in result.output.splitlines()[-3:]]
+    check(result.code == 0 and rows[0] == ["0", "1"] and [r[:2] for r in rows[1:]] == [["0", "photo_a"], ["1", "photo_b"]],
+          "columns of the confusion matrix can be told apart", result)
+    (pictures / "test").rename(folder / "elsewhere")
+    refused(3, ["there are no test pictures", "DIR/val"], words, 2)
+
+
 def refusals(folder):
     checkpoint = next((folder / "run" / "checkpoints").glob("*.safetensors"))
     (folder / "empty").mkdir()
@@ -147,5 +161,6 @@ def refusals(folder):
 
 with Folder() as folder:
     embedding(folder, evaluation(folder))
+    class_folders(folder)
     refusals(folder)
     trained_in_bf16(folder)
