@@ -55,6 +55,12 @@ void Console::clear() {
   rewriting_.clear();
 }
 
+void Console::keep() {
+  std::lock_guard lock(mutex_);
+  if (!rewriting_.empty()) put(Stream::kOut, "\n");
+  rewriting_.clear();
+}
+
 bool stdout_is_terminal() {
   if (!::isatty(STDOUT_FILENO)) return false;
   if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) return true;

@@ -21,6 +21,8 @@ class Console {
   void rewrite(std::string_view text);
   // Removes the rewriting line.
   void clear();
+  // Leaves it where it stands: what comes next begins below it.
+  void keep();
 
   bool is_terminal() const { return terminal_; }
   // errno of the first failed write. A reader that went away (EPIPE, EIO) is no error: that stream falls silent.

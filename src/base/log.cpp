@@ -65,6 +65,7 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     const std::string_view text(message.payload.data(), message.payload.size());
     if (message.level >= spdlog::level::err) {
+      console_.keep();
       console_.print(Stream::kError, head("error:", "31") + (rank_ == 0 ? "" : speaker_) + std::string(text));
     } else if (rank_ != 0) {
       return;
@@ -189,8 +190,9 @@ void log_message(LogLevel level, std::string_view text) {
 }
 
 void log_final(std::string_view text) {
-  log_message(LogLevel::kInfo, text);
   ConsoleSink& sink = *the_log().console_sink;
+  sink.console().keep();
+  log_message(LogLevel::kInfo, text);
   if (sink.is_quiet()) sink.print(one_line(text));
 }
 

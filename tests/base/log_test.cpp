@@ -186,6 +186,17 @@ TEST(Console, RewritesOnATerminalOnly) {
   EXPECT_EQ(plain.text(), "a message\n");
 }
 
+TEST(Console, KeepsTheLastLineAboveWhatEndsARun) {
+  TemporaryFolder folder;
+  Captured out(folder, "out"), error(folder, "error");
+  Console terminal(out.fd(), error.fd(), true);
+  terminal.rewrite("step 80/80");
+  terminal.keep();
+  terminal.keep();
+  terminal.print(Stream::kOut, "finished");
+  EXPECT_EQ(out.text(), "\r\x1b[Kstep 80/80\nfinished\n");
+}
+
 TEST(ProgressLine, FormatsDurations) {
   EXPECT_EQ(format_duration(7.4), "0:07");
   EXPECT_EQ(format_duration(59.6), "1:00");
