@@ -1,12 +1,14 @@
 // The convolutions of a CIFAR ResNet, one line per shape and direction; flops is the figure (multiply and add count
-// two, padding counts as work). One thread unless OMP_NUM_THREADS says more. by_algorithm: direct against Winograd,
-// what kernels/conv2d/winograd_table.cpp was written from; take the least of several rounds:
+// two, padding counts as work). One thread unless OMP_NUM_THREADS says more. by_algorithm: direct against Winograd
+// with the weights transformed by each shard and once for all, of one shard (as each of eight ranks has it) and of
+// eight; what kernels/conv2d/winograd_table.cpp was written from; take the least of several rounds:
 //   conv2d_bench --benchmark_filter=by_algorithm --benchmark_repetitions=5 --benchmark_enable_random_interleaving=true
 #include "kernels/conv2d/conv2d.h"
 
 #include <benchmark/benchmark.h>
 #include <omp.h>
 
+#include <initializer_list>
 #include <vector>
 
 #include "src/device/context.h"
@@ -15,8 +17,11 @@ namespace simclr {
 namespace {
 
 enum Direction { kForward, kBackwardData, kBackwardWeights };
+enum Algorithm { kAuto, kDirect, kWinograd, kWinogradShared };
+constexpr const char* kChoices[] = {"", "direct; direct; direct", "winograd; winograd; winograd",
+                                    "winograd_shared; winograd_shared; winograd"};
 
-// Arguments: shards, samples, channels in and out, size of the map, kernel, stride, ConvolutionAlgorithm.
+// Arguments: shards, samples, channels in and out, size of the map, kernel, stride, Algorithm.
 template <Direction direction>
 void BM_Conv2d(benchmark::State& state) {
   Context context(omp_get_max_threads());
@@ -29,9 +34,8 @@ void BM_Conv2d(benchmark::State& state) {
                        .kernel = state.range(5),
                        .stride = state.range(6),
                        .padding = state.range(5) / 2,
-                       .input_is_images = state.range(2) == 3,
-                       .algorithm = static_cast<ConvolutionAlgorithm>(state.range(7))};
-  const auto plan = make_conv2d_plan(context.exec(), p);
+                       .input_is_images = state.range(2) == 3};
+  const auto plan = make_conv2d_plan(context.exec(), p, kChoices[state.range(7)]);
   context.reserve(plan->scratch());
   Activation x{nullptr, p.shards, p.samples, p.in_channels, p.height, p.width};
   Activation y{nullptr, p.shards, p.samples, p.out_channels, p.out_height(), p.out_width()};
@@ -73,19 +77,27 @@ void pictures_too(benchmark::internal::Benchmark* b) {
   feature_maps(b);
 }
 // Processor time, since other work on the machine must not decide.
-void by_algorithm(benchmark::internal::Benchmark* b) {
+void by_algorithm_of(benchmark::internal::Benchmark* b, std::initializer_list<Algorithm> algorithms) {
   b->Unit(benchmark::kMillisecond)->MinTime(0.05);
-  for (const auto& [channels, size] : {std::pair<int64_t, int64_t>{64, 32}, {128, 16}, {256, 8}, {512, 4}, {32, 32}})
+  for (const auto& [channels, size] :
+       {std::pair<int64_t, int64_t>{64, 32}, {128, 16}, {256, 8}, {512, 4}, {32, 32}, {128, 8}, {256, 4}})
     for (const int64_t samples : {8, 16, 32, 64})
-      for (const auto algorithm : {ConvolutionAlgorithm::kDirect, ConvolutionAlgorithm::kWinograd})
-        b->Args({1, samples, channels, channels, size, 3, 1, static_cast<int64_t>(algorithm)});
+      for (const int64_t shards : {1, 8})
+        for (const Algorithm algorithm : algorithms)
+          b->Args({shards, samples, channels, channels, size, 3, 1, algorithm});
+}
+void by_algorithm(benchmark::internal::Benchmark* b) {
+  by_algorithm_of(b, {kDirect, kWinograd, kWinogradShared});
+}
+void by_algorithm_weights(benchmark::internal::Benchmark* b) {
+  by_algorithm_of(b, {kDirect, kWinograd});
 }
 BENCHMARK(BM_Conv2d<kForward>)->Apply(pictures_too);
 BENCHMARK(BM_Conv2d<kBackwardData>)->Apply(feature_maps);
 BENCHMARK(BM_Conv2d<kBackwardWeights>)->Apply(pictures_too);
 BENCHMARK(BM_Conv2d<kForward>)->Name("by_algorithm/forward")->Apply(by_algorithm);
 BENCHMARK(BM_Conv2d<kBackwardData>)->Name("by_algorithm/backward_data")->Apply(by_algorithm);
-BENCHMARK(BM_Conv2d<kBackwardWeights>)->Name("by_algorithm/backward_weights")->Apply(by_algorithm);
+BENCHMARK(BM_Conv2d<kBackwardWeights>)->Name("by_algorithm/backward_weights")->Apply(by_algorithm_weights);
 
 }  // namespace
 }  // namespace simclr

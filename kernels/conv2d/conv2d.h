@@ -3,7 +3,7 @@
 //   grad_x: the transposed convolution of grad_y with w;   grad_w = sum over images and places of grad_y * x
 //
 // Shapes: x [shards, samples, in, H, W], y [shards, samples, out, H', W'], H' = (H + 2*padding - kernel)/stride + 1,
-// w [out, in, kernel, kernel] plain float32 (OIHW, the master weights; repacked for the library on each call).
+// w [out, in, kernel, kernel] plain float32 (OIHW, the master weights; each call brings them into the library's form).
 // Bits: y and grad_x of a shard depend on that shard alone; grad_w is computed per shard and summed over the rank's
 // shards by the ordered tree. No result depends on the number of ranks or threads.
 // Padding channels of y and grad_x are zero for a finite sample; NaN or infinity may spread to them within its sample.
@@ -44,7 +44,7 @@ class Conv2dPlan {
   virtual ScratchNeed scratch() const = 0;
   virtual std::string describe() const = 0;  // which implementations were chosen
   // What was chosen, forward; backward data; backward weights, for make_conv2d_plan() on other ranks and after a
-  // resume: "winograd; winograd; direct" on a CPU.
+  // resume: "winograd_shared; winograd_shared; winograd" on a CPU.
   virtual std::string choice() const = 0;
 
  protected:

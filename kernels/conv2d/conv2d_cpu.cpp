@@ -6,6 +6,7 @@
 #include "kernels/common/parallel.h"
 #include "kernels/conv2d/conv2d_device.h"
 #include "kernels/conv2d/cpu_conv2d_plan.h"
+#include "kernels/conv2d/winograd_weights.h"
 
 namespace simclr::conv2d {
 namespace {
@@ -59,12 +60,17 @@ const void* library_input(const CpuExec& exec, const CpuConv2dPlan& c, const flo
   return images;
 }
 
-// The weights in the library's own layout, in the workspace.
-std::byte* pack_weights(const CpuExec& exec, const CpuConv2dPlan& c, const float* weight,
-                        const memory::desc& packed_desc) {
-  const Workspace workspace = cut_workspace(exec, c, packed_desc.get_size());
+// The weights as the library takes them, in the workspace.
+std::byte* pack_weights(const CpuExec& exec, const CpuConv2dPlan& c, const float* weight, Pass pass,
+                        const CpuConvolution& convolution) {
+  const Workspace workspace = cut_workspace(exec, c, convolution.weights.get_size());
+  const auto& p = c.params();
+  if (convolution.transformed) {
+    transform_weights(exec, weight, p.out_channels, p.in_channels, pass, *convolution.transformed,
+                      reinterpret_cast<float*>(workspace.packed));
+    return workspace.packed;
+  }
   if (c.pads_weights()) {
-    const auto& p = c.params();
     const int64_t taps = p.kernel * p.kernel, real = p.in_channels * taps, whole = c.library_in * taps;
     for (int64_t o = 0; o < p.out_channels; ++o) {
       std::copy_n(weight + o * real, real, workspace.padded + o * whole);
@@ -72,7 +78,7 @@ std::byte* pack_weights(const CpuExec& exec, const CpuConv2dPlan& c, const float
     }
     weight = workspace.padded;
   }
-  repack(exec, c.plain_weights, weight, packed_desc, workspace.packed);
+  repack(exec, c.plain_weights, weight, convolution.weights, workspace.packed);
   return workspace.packed;
 }
 
@@ -92,6 +98,25 @@ memory thread_scratchpad(const CpuExec& exec, int thread, size_t bytes) {
   return {scratchpad_desc(bytes), onednn::cpu_engine(), exec.scratch_of(thread)};
 }
 
+struct Maps {
+  const memory::desc& shard;
+  const void* all;
+};
+
+// output = convolution of input, a call for each shard.
+void convolve(const CpuExec& exec, const CpuConv2dPlan& c, const CpuConvolution& convolution, const Maps& input,
+              const void* weights, const Maps& output) {
+  parallel_for(exec, c.params().shards, [&](int64_t s, int thread) {
+    const auto& engine = onednn::cpu_engine();
+    convolution.primitive.execute(
+        onednn::thread_stream(),
+        {{convolution.input, memory(input.shard, engine, shard_of(input.all, input.shard, s))},
+         {DNNL_ARG_WEIGHTS, memory(convolution.weights, engine, const_cast<void*>(weights))},
+         {convolution.output, memory(output.shard, engine, shard_of(output.all, output.shard, s))},
+         {DNNL_ARG_SCRATCHPAD, thread_scratchpad(exec, thread, convolution.scratch_bytes)}});
+  });
+}
+
 }  // namespace
 
 std::unique_ptr<Conv2dPlan> make_plan(const CpuExec& exec, const Conv2dParams& params, const std::string& choice) {
@@ -102,16 +127,8 @@ std::unique_ptr<Conv2dPlan> make_plan(const CpuExec& exec, const Conv2dParams& p
 void forward(const CpuExec& exec, const Conv2dPlan& plan, const float* x, const float* weight, float* y) {
   const auto& c = cpu(plan);
   onednn::guarded("convolution forward", [&] {
-    std::byte* packed = pack_weights(exec, c, weight, c.forward_weights);
-    const void* input = library_input(exec, c, x);
-    parallel_for(exec, c.params().shards, [&](int64_t s, int thread) {
-      const auto& engine = onednn::cpu_engine();
-      c.forward.execute(onednn::thread_stream(),
-                        {{DNNL_ARG_SRC, memory(c.x, engine, shard_of(input, c.x, s))},
-                         {DNNL_ARG_WEIGHTS, memory(c.forward_weights, engine, packed)},
-                         {DNNL_ARG_DST, memory(c.y, engine, shard_of(y, c.y, s))},
-                         {DNNL_ARG_SCRATCHPAD, thread_scratchpad(exec, thread, c.forward_scratch)}});
-    });
+    const void* weights = pack_weights(exec, c, weight, Pass::kForward, c.forward);
+    convolve(exec, c, c.forward, {c.x, library_input(exec, c, x)}, weights, {c.y, y});
   });
 }
 
@@ -119,15 +136,8 @@ void backward_data(const CpuExec& exec, const Conv2dPlan& plan, const float* gra
                    float* grad_x) {
   const auto& c = cpu(plan);
   onednn::guarded("convolution backward data", [&] {
-    std::byte* packed = pack_weights(exec, c, weight, c.data_weights);
-    parallel_for(exec, c.params().shards, [&](int64_t s, int thread) {
-      const auto& engine = onednn::cpu_engine();
-      c.backward_data.execute(onednn::thread_stream(),
-                              {{DNNL_ARG_DIFF_DST, memory(c.y, engine, shard_of(grad_y, c.y, s))},
-                               {DNNL_ARG_WEIGHTS, memory(c.data_weights, engine, packed)},
-                               {DNNL_ARG_DIFF_SRC, memory(c.x, engine, shard_of(grad_x, c.x, s))},
-                               {DNNL_ARG_SCRATCHPAD, thread_scratchpad(exec, thread, c.data_scratch)}});
-    });
+    const void* weights = pack_weights(exec, c, weight, Pass::kBackwardData, c.backward_data);
+    convolve(exec, c, c.backward_data, {c.y, grad_y}, weights, {c.x, grad_x});
   });
 }
 

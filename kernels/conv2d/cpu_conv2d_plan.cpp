@@ -1,11 +1,10 @@
 #include "kernels/conv2d/cpu_conv2d_plan.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "kernels/common/views.h"
-#include "kernels/conv2d/winograd_table.h"
 #include "onednn_create.h"
+#include "onednn_winograd.h"
 
 namespace simclr::conv2d {
 namespace {
@@ -13,41 +12,35 @@ namespace {
 using dnnl::memory;
 using Format = memory::format_tag;
 
-constexpr std::string_view kBetween = "; ", kByWinograd = "winograd", kByDirect = "direct";
-
 memory::desc activation_desc(memory::data_type type, int64_t samples, int64_t channels, int64_t height, int64_t width) {
   return {{samples, channels, height, width}, type, channel_block() == 16 ? Format::nChw16c : Format::nChw8c};
 }
 
-constexpr Pass kPasses[] = {Pass::kForward, Pass::kBackwardData, Pass::kBackwardWeights};
-enum class Wish { kDirect, kWinogradIfThere, kWinograd };
-using Wishes = std::array<Wish, 3>;  // by Pass
-
-bool is_unimplemented(const dnnl::error& e) {
-  return e.status == dnnl_unimplemented;
+// What describe(algorithm) makes, or nothing where the library has no such Winograd convolution.
+template <typename Describe>
+auto if_there(CpuAlgorithm algorithm, const Describe& describe) {
+  std::optional<decltype(describe(dnnl::algorithm::convolution_direct))> pd;
+  if (algorithm == CpuAlgorithm::kDirect) {
+    pd = describe(dnnl::algorithm::convolution_direct);
+    return pd;
+  }
+  try {
+    pd = describe(dnnl::algorithm::convolution_winograd);
+  } catch (const dnnl::error& e) {
+    if (e.status != dnnl_unimplemented) throw;
+  }
+  return pd;
 }
 
-[[noreturn]] void refuse_winograd(const Conv2dParams& p) {
+// The first candidate that make() finds in the library.
+template <typename Make>
+CpuAlgorithm first_of(const Conv2dParams& p, const std::vector<CpuAlgorithm>& candidates, const Make& make) {
+  for (const CpuAlgorithm algorithm : candidates)
+    if (make(algorithm)) return algorithm;
   fail(ExitCode::kDevice,
        "oneDNN {}.{} has no Winograd convolution of {} to {} channels, window {}, stride {}, on this processor, unlike "
        "that of rank 0; use hosts of one kind, or model.convolution: direct",
        dnnl::version()->major, dnnl::version()->minor, p.in_channels, p.out_channels, p.kernel, p.stride);
-}
-
-// describe(algorithm) makes a primitive descriptor. by_winograd: what it was made for.
-template <typename Describe>
-auto describe_as_wished(const Conv2dParams& p, Wish wish, bool& by_winograd, const Describe& describe) {
-  by_winograd = wish != Wish::kDirect;
-  if (by_winograd) {
-    try {
-      return describe(dnnl::algorithm::convolution_winograd);
-    } catch (const dnnl::error& e) {
-      if (!is_unimplemented(e)) throw;
-      if (wish == Wish::kWinograd) refuse_winograd(p);
-      by_winograd = false;
-    }
-  }
-  return describe(dnnl::algorithm::convolution_direct);
 }
 
 // oneDNN has it for AVX-512 up to version 2.x, and nowhere from 3.0 on.
@@ -57,57 +50,37 @@ bool library_has_winograd() {
     constexpr int64_t kSize = 8;
     const memory::desc map = activation_desc(memory::data_type::f32, 1, channel_block(), kSize, kSize);
     const memory::desc weights({channel_block(), channel_block(), 3, 3}, memory::data_type::f32, Format::any);
-    try {
-      onednn::describe_forward(onednn::cpu_engine(), dnnl::algorithm::convolution_winograd,
-                               {map, weights, map, {1, 1}, {1, 1}, {1, 1}}, {});
-      return true;
-    } catch (const dnnl::error& e) {
-      if (!is_unimplemented(e)) throw;
-      return false;
-    }
+    const onednn::ConvolutionArgs args{map, weights, map, {1, 1}, {1, 1}, {1, 1}};
+    return if_there(CpuAlgorithm::kWinograd,
+                    [&](dnnl::algorithm algorithm) {
+                      return onednn::describe_forward(onednn::cpu_engine(), dnnl::prop_kind::forward_training,
+                                                      algorithm, args, {});
+                    })
+        .has_value();
   }();
   return has;
 }
 
-Wishes wishes_of(const Conv2dParams& p, DataType stored) {
-  if (stored == DataType::kBfloat16) {
-    if (p.algorithm != ConvolutionAlgorithm::kWinograd) return {};
-    fail(ExitCode::kDevice,
-         "model.convolution: winograd, but there is no Winograd convolution in bf16; write auto or direct, or "
-         "run.precision: fp32");
-  }
-  if (p.algorithm == ConvolutionAlgorithm::kWinograd && !library_has_winograd())
-    fail(ExitCode::kDevice,
-         "model.convolution: winograd, but oneDNN {}.{} has no Winograd convolution for this processor; write auto or "
-         "direct",
-         dnnl::version()->major, dnnl::version()->minor);
-  Wishes wishes = {};
-  if (p.algorithm == ConvolutionAlgorithm::kDirect || !is_winograd_shape(p) || !library_has_winograd()) return wishes;
-  for (const Pass pass : kPasses) {
-    if (p.algorithm == ConvolutionAlgorithm::kWinograd || winograd_is_faster(p, pass))
-      wishes[static_cast<size_t>(pass)] = Wish::kWinogradIfThere;
-  }
-  return wishes;
-}
-
-// The wishes of a choice(): exactly those algorithms.
-Wishes wishes_of(const Conv2dParams& p, std::string_view choice) {
-  Wishes wishes = {};
-  std::string_view rest = choice;
-  bool good = true;
-  for (const Pass pass : kPasses) {
-    if (p.input_is_images && pass == Pass::kBackwardData) continue;
-    const size_t end = std::min(rest.find(kBetween), rest.size());
-    const std::string_view name = rest.substr(0, end);
-    good = good && (name == kByDirect || name == kByWinograd);
-    wishes[static_cast<size_t>(pass)] = name == kByWinograd ? Wish::kWinograd : Wish::kDirect;
-    rest.remove_prefix(std::min(end + kBetween.size(), rest.size()));
-  }
-  if (!good || !rest.empty())
-    fail(ExitCode::kDevice,
-         "'{}' is no list of convolutions on a CPU, each of them {} or {}; start one build on all ranks", choice,
-         kByDirect, kByWinograd);
-  return wishes;
+// x to y, or, with weights turned and maps changed over, grad_y to grad_x. False where the library has none.
+// For inference the library takes weights that are transformed already.
+bool make_forward(const onednn::ConvolutionArgs& args, const dnnl::primitive_attr& attr, CpuAlgorithm algorithm,
+                  CpuConvolution& convolution, std::string& name) {
+  const bool shared = algorithm == CpuAlgorithm::kWinogradShared;
+  const auto kind = shared ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training;
+  const auto pd = if_there(algorithm, [&](dnnl::algorithm by) {
+    return onednn::describe_forward(onednn::cpu_engine(), kind, by, args, attr);
+  });
+  if (!pd) return false;
+  const auto layout = shared ? onednn::winograd_layout(pd->weights_desc()) : std::nullopt;
+  if (shared && !layout) return false;
+  convolution = {.primitive = dnnl::convolution_forward(*pd),
+                 .input = DNNL_ARG_SRC,
+                 .output = DNNL_ARG_DST,
+                 .weights = pd->weights_desc(),
+                 .transformed = layout,
+                 .scratch_bytes = pd->scratchpad_desc().get_size()};
+  name = pd->impl_info_str();
+  return true;
 }
 
 }  // namespace
@@ -133,33 +106,50 @@ CpuConv2dPlan::CpuConv2dPlan(const Conv2dParams& p, DataType stored, const std::
   const int64_t right_w = (p.out_width() - 1) * p.stride + p.kernel - p.width - p.padding;
   onednn::ConvolutionArgs args{
       x, {weight_dims, type, Format::any}, y, {p.stride, p.stride}, {p.padding, p.padding}, {right_h, right_w}};
-  const Wishes wishes = choice.empty() ? wishes_of(p, stored) : wishes_of(p, choice);
+  // Backward passes ask for a forward one of the same shape, whatever computes that.
+  const auto hint = onednn::describe_forward(engine, dnnl::prop_kind::forward_training,
+                                             dnnl::algorithm::convolution_direct, args, attr);
+  const CpuCandidates candidates =
+      choice.empty() ? candidates_of(p, stored, library_has_winograd()) : candidates_of(p, choice);
 
-  const auto forward_pd = describe_as_wished(p, wishes[0], by_winograd_[0], [&](dnnl::algorithm algorithm) {
-    return onednn::describe_forward(engine, algorithm, args, attr);
-  });
-  forward = dnnl::convolution_forward(forward_pd);
-  forward_weights = forward_pd.weights_desc();
-  forward_scratch = forward_pd.scratchpad_desc().get_size();
-  names = forward_pd.impl_info_str();
+  algorithms_[0] = first_of(
+      p, candidates[0], [&](CpuAlgorithm algorithm) { return make_forward(args, attr, algorithm, forward, names); });
 
   if (!p.input_is_images) {
-    const auto data_pd = describe_as_wished(p, wishes[1], by_winograd_[1], [&](dnnl::algorithm algorithm) {
-      return onednn::describe_backward_data(engine, algorithm, args, attr, forward_pd);
+    std::string name;
+    algorithms_[1] = first_of(p, candidates[1], [&](CpuAlgorithm algorithm) {
+      if (algorithm == CpuAlgorithm::kWinogradShared) {
+        if (!is_winograd_shape(p)) return false;
+        onednn::ConvolutionArgs turned = args;
+        turned.src = y, turned.dst = x;
+        turned.weights = {{library_in, p.out_channels, p.kernel, p.kernel}, type, Format::any};
+        return make_forward(turned, attr, algorithm, backward_data, name);
+      }
+      const auto pd = if_there(
+          algorithm, [&](dnnl::algorithm by) { return onednn::describe_backward_data(engine, by, args, attr, hint); });
+      if (!pd) return false;
+      backward_data = {.primitive = dnnl::convolution_backward_data(*pd),
+                       .input = DNNL_ARG_DIFF_DST,
+                       .output = DNNL_ARG_DIFF_SRC,
+                       .weights = pd->weights_desc(),
+                       .transformed = {},
+                       .scratch_bytes = pd->scratchpad_desc().get_size()};
+      name = pd->impl_info_str();
+      return true;
     });
-    backward_data = dnnl::convolution_backward_data(data_pd);
-    data_weights = data_pd.weights_desc();
-    data_scratch = data_pd.scratchpad_desc().get_size();
-    names += std::string(", ") + data_pd.impl_info_str();
+    names += ", " + name;
   }
   args.weights = {weight_dims, memory::data_type::f32, Format::any};  // a gradient is float32 in every precision
-  const auto weights_pd = describe_as_wished(p, wishes[2], by_winograd_[2], [&](dnnl::algorithm algorithm) {
-    return onednn::describe_backward_weights(engine, algorithm, args, attr, forward_pd);
+  algorithms_[2] = first_of(p, candidates[2], [&](CpuAlgorithm algorithm) {
+    const auto pd = if_there(
+        algorithm, [&](dnnl::algorithm by) { return onednn::describe_backward_weights(engine, by, args, attr, hint); });
+    if (!pd) return false;
+    backward_weights = dnnl::convolution_backward_weights(*pd);
+    grad_weights = pd->diff_weights_desc();
+    weights_scratch = pd->scratchpad_desc().get_size();
+    names += std::string(", ") + pd->impl_info_str();
+    return true;
   });
-  backward_weights = dnnl::convolution_backward_weights(weights_pd);
-  grad_weights = weights_pd.diff_weights_desc();
-  weights_scratch = weights_pd.scratchpad_desc().get_size();
-  names += std::string(", ") + weights_pd.impl_info_str();
 }
 
 size_t CpuConv2dPlan::grad_stride() const {
@@ -167,20 +157,11 @@ size_t CpuConv2dPlan::grad_stride() const {
 }
 
 ScratchNeed CpuConv2dPlan::scratch() const {
-  const size_t packed = std::max(forward_weights.get_size(), params().input_is_images ? 0 : data_weights.get_size());
+  const size_t packed =
+      std::max(forward.weights.get_size(), params().input_is_images ? 0 : backward_data.weights.get_size());
   return {.workspace_bytes = round_up_256(padded_bytes()) + round_up_256(image_bytes()) +
                              std::max(packed, grad_stride() * static_cast<size_t>(params().shards)),
-          .thread_bytes = std::max({forward_scratch, data_scratch, weights_scratch})};
-}
-
-std::string CpuConv2dPlan::choice() const {
-  std::string text;
-  for (const Pass pass : kPasses) {
-    if (params().input_is_images && pass == Pass::kBackwardData) continue;
-    text += text.empty() ? "" : kBetween;
-    text += by_winograd_[static_cast<size_t>(pass)] ? kByWinograd : kByDirect;
-  }
-  return text;
+          .thread_bytes = std::max({forward.scratch_bytes, backward_data.scratch_bytes, weights_scratch})};
 }
 
 }  // namespace simclr::conv2d

@@ -2,13 +2,24 @@
 // each by the algorithm that was asked for.
 #pragma once
 
-#include <array>
+#include <optional>
 #include <string>
 
 #include "kernels/common/onednn.h"
+#include "kernels/common/winograd_layout.h"
 #include "kernels/conv2d/conv2d.h"
+#include "kernels/conv2d/cpu_conv2d_choice.h"
 
 namespace simclr::conv2d {
+
+// A convolution with weights, forward or backward data, for one shard.
+struct CpuConvolution {
+  dnnl::primitive primitive;
+  int input = 0, output = 0;  // the library's names of those arguments
+  dnnl::memory::desc weights;
+  std::optional<WinogradLayout> transformed;  // of the weights, where we transform them
+  size_t scratch_bytes = 0;
+};
 
 class CpuConv2dPlan final : public Conv2dPlan {
  public:
@@ -24,22 +35,21 @@ class CpuConv2dPlan final : public Conv2dPlan {
   const bool rounds_images;
   size_t image_bytes() const { return rounds_images ? x.get_size() * static_cast<size_t>(params().shards) : 0; }
 
-  // Packed weights (forward, backward data) or one packed gradient per shard share the workspace, after the padded
-  // plain weights and the rounded pictures where there are any.
+  // Weights as the library takes them (forward, backward data) or one packed gradient per shard share the workspace,
+  // after the padded plain weights and the rounded pictures where there are any.
   size_t grad_stride() const;
   ScratchNeed scratch() const override;
   std::string describe() const override { return names; }
-  std::string choice() const override;  // "winograd; winograd; direct", without the second for pictures
+  std::string choice() const override { return choice_text(params(), algorithms_); }
 
-  dnnl::convolution_forward forward;
-  dnnl::convolution_backward_data backward_data;
+  CpuConvolution forward, backward_data;
   dnnl::convolution_backward_weights backward_weights;
-  dnnl::memory::desc x, y, plain_weights, forward_weights, data_weights, grad_weights;
-  size_t forward_scratch = 0, data_scratch = 0, weights_scratch = 0;
+  dnnl::memory::desc x, y, plain_weights, grad_weights;
+  size_t weights_scratch = 0;
   std::string names;
 
  private:
-  std::array<bool, 3> by_winograd_ = {};  // forward, backward data, backward weights
+  CpuAlgorithms algorithms_ = {};
 };
 
 inline size_t round_up_256(size_t bytes) {

@@ -13,5 +13,7 @@ enum class Pass { kForward, kBackwardData, kBackwardWeights };
 bool is_winograd_shape(const Conv2dParams& params);
 // And is faster, by the table, on AVX-512. Looks at the samples of a shard, the map and the channels alone.
 bool winograd_is_faster(const Conv2dParams& params, Pass pass);
+// The same, forward and in backward data, where all shards of a rank share one transform of the weights.
+bool shared_winograd_is_faster(const Conv2dParams& params);
 
 }  // namespace simclr::conv2d

@@ -28,11 +28,12 @@ struct Results {
   std::vector<float> y, grad_x, grad_weight;  // plain; grad_x is empty for pictures
 };
 
-// All three convolutions on outputs and scratch full of NaN. Maps: FeatureMaps, or those of bfloat16_support.h.
+// All three convolutions on outputs and scratch full of NaN, with the algorithms of `choice` where that is given.
+// Maps: FeatureMaps, or those of bfloat16_support.h.
 template <typename Maps = FeatureMaps>
-Results run(const Conv2dParams& p, int threads, const Inputs& in) {
+Results run(const Conv2dParams& p, int threads, const Inputs& in, const std::string& choice = {}) {
   const Exec any = CpuExec{.threads = threads, .precision = Maps::kPrecision};
-  const auto plan = make_conv2d_plan(any, p);
+  const auto plan = make_conv2d_plan(any, p, choice);
   const PoisonedContext context(threads, plan->scratch(), Maps::kPrecision);
   const Exec& exec = context.exec();
   Maps y(output_shape(p));

@@ -20,15 +20,13 @@ bool library_has_winograd() {
   return DNNL_VERSION_MAJOR == 2 && channel_block() == 16;
 }
 
+constexpr const char* kShared = "winograd_shared; winograd_shared; winograd";
+constexpr const char* kByEachShard = "winograd; winograd; winograd";
+
 class Winograd : public testing::TestWithParam<Conv2dParams> {
  protected:
   void SetUp() override {
     if (!library_has_winograd()) GTEST_SKIP() << "this processor or its oneDNN has no Winograd convolution";
-  }
-  static Conv2dParams params() {
-    Conv2dParams p = GetParam();
-    p.algorithm = ConvolutionAlgorithm::kWinograd;
-    return p;
   }
 };
 
@@ -50,41 +48,47 @@ Inputs inputs_after_relu(const Conv2dParams& p) {
 }
 
 TEST_P(Winograd, IsWithinTwoMillionths) {
-  const Conv2dParams p = params();
+  Conv2dParams p = GetParam();
+  p.algorithm = ConvolutionAlgorithm::kWinograd;
   const Exec cpu = CpuExec{.threads = 1};
-  ASSERT_EQ(make_conv2d_plan(cpu, p)->choice(), "winograd; winograd; winograd");
+  ASSERT_EQ(make_conv2d_plan(cpu, p)->choice(), kShared);
   constexpr double kBound = 2e-6;
   for (const Inputs& in : {test::random_inputs(p), inputs_after_relu(p)}) {
-    const Results got = run(p, 2, in);
     const auto x = test::widen(in.x), weight = test::widen(in.weight), grad_y = test::widen(in.grad_y);
-    EXPECT_LE(relative_error(got.y, conv2d_ref::forward(p, x, weight)), kBound);
-    EXPECT_LE(relative_error(got.grad_x, conv2d_ref::backward_data(p, grad_y, weight)), kBound);
-    EXPECT_LE(relative_error(got.grad_weight, conv2d_ref::backward_weights(p, x, grad_y)), kBound);
+    const auto y = conv2d_ref::forward(p, x, weight), grad_x = conv2d_ref::backward_data(p, grad_y, weight);
+    const auto grad_weight = conv2d_ref::backward_weights(p, x, grad_y);
+    for (const char* choice : {kShared, kByEachShard}) {
+      const Results got = run(p, 2, in, choice);
+      EXPECT_LE(relative_error(got.y, y), kBound) << choice;
+      EXPECT_LE(relative_error(got.grad_x, grad_x), kBound) << choice;
+      EXPECT_LE(relative_error(got.grad_weight, grad_weight), kBound) << choice;
+    }
   }
 }
 
 TEST_P(Winograd, BitsDoNotDependOnThreadsNorOnTheCutIntoRanks) {
-  Conv2dParams p = params();
-  p.shards = 8;
-  const Inputs in = test::random_inputs(p);
-  const Results one = run(p, 1, in), more = run(p, 3, in);
-  EXPECT_TRUE(test::same_bits(one.y, more.y));
-  EXPECT_TRUE(test::same_bits(one.grad_x, more.grad_x));
-  EXPECT_TRUE(test::same_bits(one.grad_weight, more.grad_weight));
-  p.shards = 4;  // as each of two ranks has it
-  std::vector<float> halves[2];
-  for (size_t rank = 0; rank < 2; ++rank) {
-    const auto piece = [&](const std::vector<float>& v) {
-      const auto half = static_cast<ptrdiff_t>(v.size() / 2), begin = half * static_cast<ptrdiff_t>(rank);
-      return std::vector<float>(v.begin() + begin, v.begin() + begin + half);
-    };
-    const Results part = run(p, 1, {piece(in.x), in.weight, piece(in.grad_y)});
-    EXPECT_TRUE(test::same_bits(part.y, piece(one.y))) << "rank " << rank;
-    EXPECT_TRUE(test::same_bits(part.grad_x, piece(one.grad_x))) << "rank " << rank;
-    halves[rank] = part.grad_weight;
+  Conv2dParams whole = GetParam(), part = GetParam();
+  whole.shards = 8, part.shards = 4;  // as each of two ranks has it
+  const Inputs in = test::random_inputs(whole);
+  for (const char* choice : {kShared, kByEachShard}) {
+    const Results one = run(whole, 1, in, choice), more = run(whole, 3, in, choice);
+    EXPECT_TRUE(test::same_bits(one.y, more.y)) << choice;
+    EXPECT_TRUE(test::same_bits(one.grad_x, more.grad_x)) << choice;
+    EXPECT_TRUE(test::same_bits(one.grad_weight, more.grad_weight)) << choice;
+    std::vector<float> halves[2];
+    for (size_t rank = 0; rank < 2; ++rank) {
+      const auto piece = [&](const std::vector<float>& v) {
+        const auto half = static_cast<ptrdiff_t>(v.size() / 2), begin = half * static_cast<ptrdiff_t>(rank);
+        return std::vector<float>(v.begin() + begin, v.begin() + begin + half);
+      };
+      const Results its = run(part, 1, {piece(in.x), in.weight, piece(in.grad_y)}, choice);
+      EXPECT_TRUE(test::same_bits(its.y, piece(one.y))) << choice << ", rank " << rank;
+      EXPECT_TRUE(test::same_bits(its.grad_x, piece(one.grad_x))) << choice << ", rank " << rank;
+      halves[rank] = its.grad_weight;
+    }
+    for (size_t i = 0; i < halves[0].size(); ++i) halves[0][i] += halves[1][i];
+    EXPECT_TRUE(test::same_bits(halves[0], one.grad_weight)) << choice;
   }
-  for (size_t i = 0; i < halves[0].size(); ++i) halves[0][i] += halves[1][i];
-  EXPECT_TRUE(test::same_bits(halves[0], one.grad_weight));
 }
 
 // Maps that four does not divide, channels that sixteen does not, and those of a ResNet.
@@ -106,8 +110,9 @@ constexpr Conv2dParams kLarge = {
 TEST(ConvolutionChoice, IsMadeAgainWhateverTheTableSays) {
   const Exec cpu = CpuExec{};
   const std::string choice = make_conv2d_plan(cpu, kLarge)->choice();
-  EXPECT_EQ(choice, library_has_winograd() ? "winograd; winograd; winograd" : "direct; direct; direct");
-  for (const char* other : {"direct; direct; direct", "direct; winograd; direct"}) {
+  EXPECT_EQ(choice, library_has_winograd() ? kShared : "direct; direct; direct");
+  for (const char* other : {"direct; direct; direct", "direct; winograd; direct", "direct; winograd_shared; winograd",
+                            "winograd_shared; winograd; direct", kByEachShard}) {
     if (!library_has_winograd() && std::string(other).find("winograd") != std::string::npos) continue;
     EXPECT_EQ(make_conv2d_plan(cpu, kLarge, other)->choice(), other);
   }
@@ -129,23 +134,26 @@ TEST(ConvolutionChoice, IsDirectForOtherWindowsAndForPictures) {
 TEST(WinogradTable, SaysWhatWasMeasured) {
   struct Line {
     int64_t channels, size, samples;
-    bool forward_and_data, weights;
+    bool shared, others, weights;
   };
-  for (const auto& [channels, size, samples, others, weights] : {Line{64, 32, 8, true, true},
-                                                                 {32, 32, 8, true, true},
-                                                                 {24, 32, 16, true, true},
-                                                                 {16, 32, 64, false, false},
-                                                                 {128, 16, 8, true, true},
-                                                                 {256, 8, 16, true, true},
-                                                                 {256, 8, 8, false, true},
-                                                                 {512, 4, 64, true, true},
-                                                                 {256, 4, 32, false, true},
-                                                                 {512, 4, 16, false, false},
-                                                                 {512, 2, 64, false, false},
-                                                                 {512, 7, 16, true, true},
-                                                                 {256, 14, 16, true, true},
-                                                                 {128, 13, 16, true, true},
-                                                                 {128, 6, 64, false, false}}) {
+  for (const auto& [channels, size, samples, shared, others, weights] : {Line{64, 32, 8, true, true, true},
+                                                                         {32, 32, 8, true, true, true},
+                                                                         {24, 32, 16, true, true, true},
+                                                                         {16, 32, 64, false, false, false},
+                                                                         {128, 16, 8, true, true, true},
+                                                                         {256, 8, 16, true, true, true},
+                                                                         {256, 8, 8, true, false, true},
+                                                                         {512, 4, 64, true, true, true},
+                                                                         {512, 4, 32, true, false, true},
+                                                                         {512, 4, 16, false, false, false},
+                                                                         {256, 4, 32, true, false, true},
+                                                                         {256, 4, 16, true, false, false},
+                                                                         {256, 4, 8, false, false, false},
+                                                                         {512, 2, 64, false, false, false},
+                                                                         {512, 7, 16, true, true, true},
+                                                                         {256, 14, 16, true, true, true},
+                                                                         {128, 13, 16, true, true, true},
+                                                                         {128, 6, 64, false, false, false}}) {
     Conv2dParams p = kLarge;
     p.in_channels = p.out_channels = channels;
     p.height = p.width = size;
@@ -153,12 +161,14 @@ TEST(WinogradTable, SaysWhatWasMeasured) {
     const std::string name = fmt::format("{} channels, {}x{}, {} samples", channels, size, size, samples);
     for (const int64_t shards : {1, 8}) {  // as many as a rank may have
       p.shards = shards;
+      EXPECT_EQ(conv2d::shared_winograd_is_faster(p), shared) << name;
       EXPECT_EQ(conv2d::winograd_is_faster(p, conv2d::Pass::kForward), others) << name;
       EXPECT_EQ(conv2d::winograd_is_faster(p, conv2d::Pass::kBackwardData), others) << name;
       EXPECT_EQ(conv2d::winograd_is_faster(p, conv2d::Pass::kBackwardWeights), weights) << name;
     }
     p.stride = 2;
     EXPECT_FALSE(conv2d::winograd_is_faster(p, conv2d::Pass::kForward)) << name;
+    EXPECT_FALSE(conv2d::shared_winograd_is_faster(p)) << name;
   }
 }
 
@@ -171,6 +181,10 @@ TEST(ConvolutionChoice, IsRefusedWhereItCannotBeMade) {
   EXPECT_THAT([&] { make_conv2d_plan(cpu, kLarge, "engine 3 knobs; engine 0 knobs; engine 1 knobs"); },
               test::refuses(ExitCode::kDevice, "'engine 3 knobs; engine 0 knobs; engine 1 knobs' is no list"));
   EXPECT_THAT([&] { make_conv2d_plan(cpu, kLarge, "direct; direct"); }, test::refuses(ExitCode::kDevice, "is no list"));
+  EXPECT_THAT([&] { make_conv2d_plan(cpu, kLarge, "direct; direct; winograd_shared"); },
+              test::refuses(ExitCode::kDevice, "is no list"));
+  EXPECT_THAT([&] { make_conv2d_plan(cpu, stride, "direct; winograd_shared; direct"); },
+              test::refuses(ExitCode::kDevice, "has no Winograd convolution of 64 to 64 channels, window 3, stride 2"));
   EXPECT_THAT([&] { make_conv2d_plan(cpu, kLarge, "direct; direct; direct; direct"); },
               test::refuses(ExitCode::kDevice, "is no list"));
   if (library_has_winograd()) return;

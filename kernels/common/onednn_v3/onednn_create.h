@@ -10,14 +10,10 @@ struct ConvolutionArgs {
   dnnl::memory::dims strides, padding_left, padding_right;
 };
 
-inline dnnl::convolution_forward::primitive_desc describe_forward(const dnnl::engine& engine, dnnl::algorithm algorithm,
-                                                                  const ConvolutionArgs& a,
+inline dnnl::convolution_forward::primitive_desc describe_forward(const dnnl::engine& engine, dnnl::prop_kind kind,
+                                                                  dnnl::algorithm algorithm, const ConvolutionArgs& a,
                                                                   const dnnl::primitive_attr& attr) {
-  return {engine,          dnnl::prop_kind::forward_training,
-          algorithm,       a.src,
-          a.weights,       a.dst,
-          a.strides,       a.padding_left,
-          a.padding_right, attr};
+  return {engine, kind, algorithm, a.src, a.weights, a.dst, a.strides, a.padding_left, a.padding_right, attr};
 }
 
 inline dnnl::convolution_backward_data::primitive_desc describe_backward_data(
