@@ -51,7 +51,7 @@ TEST(CommandLineParser, InfoHelpAndVersionNeedNoConfiguration) {
   EXPECT_EQ(info.info_file, "c.safetensors");
   EXPECT_EQ(parse({"--version"}).command, Command::kVersion);
   EXPECT_EQ(parse({"-h"}).command, Command::kHelp);
-  EXPECT_THAT(parse({"info", "--help"}).help, HasSubstr("The checkpoint"));
+  EXPECT_THAT(parse({"info", "--help"}).help, HasSubstr("A checkpoint, or a run folder"));
 }
 
 TEST(CommandLineParser, HelpNamesEveryOptionAndNoOther) {
@@ -98,7 +98,7 @@ TEST(CommandLineParser, MistakesAreOneLineWithAHint) {
   EXPECT_THAT(parse_refusal({"--config", "a", "--dry-run=maybe"}), HasSubstr("maybe"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--profile", "0"}), HasSubstr("0 not in range 1 to 1000"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--profile", "--dry-run"}), HasSubstr("--dry-run makes none"));
-  EXPECT_THAT(parse_refusal({"info"}), HasSubstr("FILE is required"));
+  EXPECT_THAT(parse_refusal({"info"}), HasSubstr("CHECKPOINT is required"));
   EXPECT_THAT(parse_refusal({"info", "a", "b"}), HasSubstr("unknown argument b"));
   EXPECT_THAT(parse_refusal({"--config", "a", "info", "f"}), HasSubstr("--config has no meaning for info"));
   EXPECT_THAT(parse_refusal({"info", "f", "--dry-run"}), HasSubstr("--dry-run has no meaning for info"));
