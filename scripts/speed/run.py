@@ -9,8 +9,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
-# Without these, glibc gives large blocks back to the system and takes them again in every step, page by page.
-KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 34), "MALLOC_TRIM_THRESHOLD_": str(1 << 34), "MALLOC_TOP_PAD_": str(1 << 28)}
+# Without these, glibc gives large blocks back to the system and takes them again in every step, page by page, of 4 KiB.
+KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 34), "MALLOC_TRIM_THRESHOLD_": str(1 << 34), "MALLOC_TOP_PAD_": str(1 << 28),
+               "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 

@@ -102,14 +102,18 @@ class CpuDevice final : public Device {
     size_t mapped_bytes = 0;  // 0: of calloc
   };
 
-  // calloc refuses a block that is larger than the machine's memory, and so could not be told from a run that does not
-  // fit as a whole: src/train/memory_check.h tells that, with what would fit.
+  // Large blocks are mapped, and asked for in pages of 2 MiB where the kernel gives those on demand: a convolution of
+  // 512 channels touches more pages of 4 KiB than the processor remembers. And calloc refuses a block that is larger
+  // than the machine's memory, so that it could not be told from a run that does not fit as a whole:
+  // src/train/memory_check.h tells that, with what would fit.
   static Origin take(size_t bytes) noexcept {
-    constexpr size_t kMapped = size_t{1} << 30;
+    constexpr size_t kMapped = size_t{4} << 20;
     if (bytes < kMapped) return {.block = std::calloc(bytes, 1)};
     void* const block =
         ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return block == MAP_FAILED ? Origin{} : Origin{.block = block, .mapped_bytes = bytes};
+    if (block == MAP_FAILED) return {};
+    ::madvise(block, bytes, MADV_HUGEPAGE);  // a kernel without them says no, and nothing is lost
+    return {.block = block, .mapped_bytes = bytes};
   }
 
   int threads_;
