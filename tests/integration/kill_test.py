@@ -27,6 +27,17 @@ def newest_step(place):
     return max((int(re.fullmatch(r"step_(\d+)\.safetensors", name).group(1)) for name in names), default=0)
 
 
+def ranks_of(mpirun, place):
+    """Not those that an mpirun which was killed before it left to themselves, and that come up only now."""
+    def parent(pid):
+        try:
+            with open(f"/proc/{pid}/stat") as stat:
+                return int(stat.read().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            return 0
+    return [pid for pid in pids_of(place) if parent(pid) == mpirun]
+
+
 def temporaries(place):
     return sorted(path.name for path in place.rglob("*.tmp-*")) if place.exists() else []
 
@@ -56,7 +67,7 @@ with Folder() as folder:
                     wait_for(lambda: temporaries(place) or process.poll() is not None, limit_s=30)
                 else:
                     time.sleep(rng.uniform(0.1, 3.0))
-                victim = rng.choice(pids_of(place) + [process.pid])  # a rank, or mpirun
+                victim = rng.choice(ranks_of(process.pid, place) + [process.pid])
                 if process.poll() is None:
                     os.kill(victim, signal.SIGKILL)
                     killed = True
