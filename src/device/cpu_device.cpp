@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "kernels/common/onednn.h"
@@ -60,9 +61,9 @@ class CpuDevice final : public Device {
     const Origin origin = total > bytes ? take(total) : Origin{};
     if (!origin.block)
       fail(ExitCode::kDevice, "no memory for a buffer of {} bytes; use a smaller batch or network", bytes);
-    const auto address = reinterpret_cast<uintptr_t>(origin.block) + sizeof origin;
-    auto* const memory =
-        reinterpret_cast<std::byte*>((address + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment);
+    void* start = static_cast<std::byte*>(origin.block) + sizeof origin;
+    size_t room = total - sizeof origin;
+    auto* const memory = static_cast<std::byte*>(std::align(kBufferAlignment, bytes, start, room));
     std::memcpy(memory - sizeof origin, &origin, sizeof origin);
     return memory;
   }
