@@ -73,7 +73,7 @@ with Folder() as folder:
                     killed = True
                     done += 1
                     at_save += bool(temporaries(place))
-            result = finish(process, place, limit_s=200)
+            result = finish(process, place, limit_s=200 if killed else 600)  # what is not killed runs to the end
             if not wait_for(lambda: not pids_of(place), limit_s=30):
                 seen = survivors.describe(pids_of(place), place)
                 kill_all(process, place)
