@@ -32,7 +32,7 @@ def candidates(options, depth, width, views):
 
 
 def measure(options):
-    print("| network | views | | precision | images/s | of one CPU second | times PyTorch's best | by CPU time | MB |")
+    print("| network | views | | precision | views/s | of one CPU second | times PyTorch's best | by CPU time | MB |")
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     for network, (depth, width) in NETWORKS.items():
         for views in options.views:
