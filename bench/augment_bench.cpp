@@ -1,4 +1,4 @@
-// Views per second of one core: crop, flip, jitter, grayscale (and blur), normalise, as SimCLR asks for them.
+// Views per second of one core: crop, flip, jitter, grayscale (and blur), normalize, as SimCLR asks for them.
 // items_per_second is the figure; run with --benchmark_repetitions=9 and read the median.
 #include <benchmark/benchmark.h>
 
@@ -29,19 +29,19 @@ ViewParams usual_views(int64_t size, bool blur) {
 
 // Arguments: side of the source, side of the view, blur.
 void BM_RandomView(benchmark::State& state) {
-  constexpr int64_t kPictures = 64;
+  constexpr int64_t kImages = 64;
   const int64_t side = state.range(0);
   const ViewParams params = usual_views(state.range(1), state.range(2) != 0);
-  std::vector<uint8_t> pixels(static_cast<size_t>(kPictures * 3 * side * side));
+  std::vector<uint8_t> pixels(static_cast<size_t>(kImages * 3 * side * side));
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 2654435761u >> 24);
   std::vector<std::byte> scratch(static_cast<size_t>(view_scratch_bytes(params, side, side)));
   std::vector<float> out(static_cast<size_t>(3 * params.size * params.size));
   const PhiloxKey key = philox_key(1, RandomPurpose::kViews);
   uint32_t sample = 0;
   for (auto _ : state) {
-    const PictureView picture{pixels.data() + (sample % kPictures) * 3 * side * side, side, side};
+    const PlanarImage image{pixels.data() + (sample % kImages) * 3 * side * side, side, side};
     const ViewDraw draw = draw_view(params, key, {.view = 0, .sample = sample, .epoch = 0}, side, side);
-    render_view(picture, draw, params, scratch, out.data());
+    render_view(image, draw, params, scratch, out.data());
     benchmark::DoNotOptimize(out.data());
     ++sample;
   }

@@ -42,18 +42,18 @@ void BM_Conv2d(benchmark::State& state) {
   const Buffer x_memory = context.allocate_elements<float>(x.elements());
   const Buffer y_memory = context.allocate_elements<float>(y.elements());
   x.data = x_memory.as<float>().data(), y.data = y_memory.as<float>().data();
-  const ConstImages pictures{x.data, p.shards, p.samples, p.in_channels, p.height, p.width};
+  const ConstImages images{x.data, p.shards, p.samples, p.in_channels, p.height, p.width};
   for (size_t i = 0; float& v : x_memory.as<float>()) v = static_cast<float>(i++ % 17) - 8.0F;
   std::vector<float> weight(static_cast<size_t>(p.weight_elements()), 0.01F);
   state.SetLabel(plan->describe());
   for (auto _ : state) {
     if constexpr (direction == kForward) {
-      p.input_is_images ? conv2d_forward(context.exec(), *plan, pictures, weight.data(), y)
+      p.input_is_images ? conv2d_forward(context.exec(), *plan, images, weight.data(), y)
                         : conv2d_forward(context.exec(), *plan, x, weight.data(), y);
     } else if constexpr (direction == kBackwardData) {
       conv2d_backward_data(context.exec(), *plan, y, weight.data(), x);
     } else {
-      p.input_is_images ? conv2d_backward_weights(context.exec(), *plan, pictures, y, weight.data())
+      p.input_is_images ? conv2d_backward_weights(context.exec(), *plan, images, y, weight.data())
                         : conv2d_backward_weights(context.exec(), *plan, x, y, weight.data());
     }
     benchmark::ClobberMemory();
@@ -71,8 +71,8 @@ void feature_maps(benchmark::internal::Benchmark* b) {
       ->Unit(benchmark::kMillisecond)
       ->UseRealTime();
 }
-// The first layer sees pictures, which have no gradient.
-void pictures_too(benchmark::internal::Benchmark* b) {
+// The first layer sees images, which have no gradient.
+void images_too(benchmark::internal::Benchmark* b) {
   b->Args({2, 32, 3, 32, 32, 3, 1, 0});
   feature_maps(b);
 }
@@ -92,9 +92,9 @@ void by_algorithm(benchmark::internal::Benchmark* b) {
 void by_algorithm_weights(benchmark::internal::Benchmark* b) {
   by_algorithm_of(b, {kDirect, kWinograd});
 }
-BENCHMARK(BM_Conv2d<kForward>)->Apply(pictures_too);
+BENCHMARK(BM_Conv2d<kForward>)->Apply(images_too);
 BENCHMARK(BM_Conv2d<kBackwardData>)->Apply(feature_maps);
-BENCHMARK(BM_Conv2d<kBackwardWeights>)->Apply(pictures_too);
+BENCHMARK(BM_Conv2d<kBackwardWeights>)->Apply(images_too);
 BENCHMARK(BM_Conv2d<kForward>)->Name("by_algorithm/forward")->Apply(by_algorithm);
 BENCHMARK(BM_Conv2d<kBackwardData>)->Name("by_algorithm/backward_data")->Apply(by_algorithm);
 BENCHMARK(BM_Conv2d<kBackwardWeights>)->Name("by_algorithm/backward_weights")->Apply(by_algorithm_weights);

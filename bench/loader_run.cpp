@@ -1,7 +1,7 @@
-// One timed run of the loader as training uses it, for scripts/loader_table.py: pictures read, decoded where they are
+// One timed run of the loader as training uses it, for scripts/loader_table.py: images read, decoded where they are
 // files, and made into two views each, in one thread and without a network. Prints one JSON object. The figure is the
 // processor time of this process, which other programs on the machine hardly change.
-//   loader_run CONFIG PICTURES [section.key=value]...
+//   loader_run CONFIG IMAGES [section.key=value]...
 #include <algorithm>
 #include <ctime>
 #include <exception>
@@ -28,17 +28,17 @@ double processor_seconds() {
 }
 
 void run(int argc, char** argv) {
-  if (argc < 3) fail(ExitCode::kUsage, "loader_run CONFIG PICTURES [section.key=value]...");
+  if (argc < 3) fail(ExitCode::kUsage, "loader_run CONFIG IMAGES [section.key=value]...");
   const Settings settings = load_settings(argv[1], {argv + 3, argv + argc});
   const int64_t steps = std::max<int64_t>(1, std::stoll(argv[2]) / kBatch);
-  const auto pictures = open_dataset(settings.data, Split::kTrain);
-  const ViewParams params = make_view_params(settings.views, settings.data.image_size, channel_statistics(*pictures));
-  const SamplePlan plan({.seed = settings.run.seed, .count = pictures->count(), .global_batch = kBatch, .shards = 1});
-  ViewLoader loader(*pictures, plan, params, {.seed = settings.run.seed, .shard_count = 1, .end_step = steps + 1});
+  const auto images = open_dataset(settings.data, Split::kTrain);
+  const ViewParams params = make_view_params(settings.views, settings.data.image_size, channel_statistics(*images));
+  const SamplePlan plan({.seed = settings.run.seed, .count = images->count(), .global_batch = kBatch, .shards = 1});
+  ViewLoader loader(*images, plan, params, {.seed = settings.run.seed, .shard_count = 1, .end_step = steps + 1});
   loader.next();  // warms up
   const double start_s = monotonic_seconds(), start_processor_s = processor_seconds();
   for (int64_t step = 0; step < steps; ++step) loader.next();
-  print_out(nlohmann::json{{"pictures", steps * kBatch},
+  print_out(nlohmann::json{{"images", steps * kBatch},
                            {"processor_s", processor_seconds() - start_processor_s},
                            {"wall_s", monotonic_seconds() - start_s}}
                 .dump() +

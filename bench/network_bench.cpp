@@ -38,8 +38,8 @@ void encoder_step(benchmark::State& state) {
   net.initialize(1);
 
   Images x{nullptr, 8, images / 8, 3, 32, 32};
-  const Buffer pictures = context.allocate_elements<float>(x.elements());
-  x.data = pictures.as<float>().data();
+  const Buffer pixels = context.allocate_elements<float>(x.elements());
+  x.data = pixels.as<float>().data();
   for (int64_t i = 0; i < x.elements(); ++i) x.data[i] = static_cast<float>(i * 7919 % 1000) / 500.0F - 1.0F;
   const int64_t stride = padded_cols(net.out_features());
   const Buffer grad = context.allocate_storage(images * stride);

@@ -65,7 +65,7 @@ class Step {
     images_ = {nullptr, geometry_.local_shards, geometry_.samples(), 3, size, size};
     image_memory_ = context.allocate_elements<float>(images_.elements());
     images_.data = image_memory_.as<float>().data();
-    // The same pictures whatever the ranks.
+    // The same images whatever the ranks.
     const int64_t first = images_.elements() / geometry_.local_shards * geometry_.first_shard;
     for (int64_t i = 0; i < images_.elements(); ++i)
       images_.data[i] = static_cast<float>((first + i) * 7919 % 1009) / 500.0F - 1.0F;

@@ -21,7 +21,7 @@ usage: scripts/gpu_check.sh [--build DIR] [--output DIR] [--cifar DIR] [--short]
        scripts/gpu_check.sh [--build DIR] --pack DIR
   --build DIR   the build, or a folder that --pack made (default: build/cuda-release, or the packed folder itself)
   --output DIR  a new folder for logs, table, runs and the GPU's properties (default: runs/gpu_check, numbered)
-  --cifar DIR   CIFAR-10's binary files (data_batch_1.bin ...); otherwise ResNet-18 trains on synthetic pictures
+  --cifar DIR   CIFAR-10's binary files (data_batch_1.bin ...); otherwise ResNet-18 trains on synthetic images
   --short       tiny trainings and two test binaries: tries this script, says little about the GPU
   --pack DIR    copy what the check needs from the build into DIR, at most 64 MiB, to be carried to another machine
 TEXT

@@ -26,8 +26,8 @@ libfmt-dev         text formatting
 libcli11-dev       the command line
 nlohmann-json3-dev metrics.jsonl and the headers of checkpoints
 libssl-dev         SHA-256 of checkpoints and configurations
-libjpeg-dev        JPEG pictures (libjpeg-turbo)
-libpng-dev         PNG pictures, in and out
+libjpeg-dev        JPEG images (libjpeg-turbo)
+libpng-dev         PNG images, in and out
 zlib1g-dev         data sets in .gz files
 libgtest-dev       the tests
 libgmock-dev       the tests

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Pictures decoded and made into two views per second of one core: this program beside torchvision.
+"""Images decoded and made into two views per second of one core: this program beside torchvision.
 
-Usage: loader_table.py FOLDER [--build FOLDER] [--sizes 224 96] [--pictures 512] [--rounds 3]
+Usage: loader_table.py FOLDER [--build FOLDER] [--sizes 224 96] [--images 512] [--rounds 3]
 
 FOLDER holds class folders of JPEG or PNG files (FOLDER/train/CLASS/… or FOLDER/CLASS/…). PyTorch and torchvision come
 from you, e.g. `python3 -m venv v && v/bin/pip install torch torchvision && v/bin/python scripts/loader_table.py FOLDER`.
 The build folder (default: build/cpu-release) is built if need be. Every measurement is a process of its own with one
 thread; they take turns, round by round. What counts is the processor time of the process: a machine that others use
-changes it little. Both sides decode a picture once and make two views of it with the settings of
-configs/imagenet100.yaml (SimCLR's for ImageNet, blur included); only the size differs. 32 pictures go before the count.
+changes it little. Both sides decode an image once and make two views of it with the settings of
+configs/imagenet100.yaml (SimCLR's for ImageNet, blur included); only the size differs. 32 images go before the count.
 `packed` reads a copy made by `simclr_train pack`.
 """
 
@@ -25,10 +25,10 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CONFIG = ROOT / "configs" / "imagenet100.yaml"
-WARM_UP = 32  # pictures, as bench/loader_run.cpp
+WARM_UP = 32  # images, as bench/loader_run.cpp
 
 
-def run_torchvision(folder, size, pictures):
+def run_torchvision(folder, size, images):
     """The usual pipeline of SimCLR on torchvision's ImageFolder, in this process: what bench/loader_run.cpp does."""
     import torch
     from torchvision import datasets, transforms
@@ -44,14 +44,14 @@ def run_torchvision(folder, size, pictures):
         transforms.ToTensor(),
         transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     ])
-    data = datasets.ImageFolder(folder, transform=lambda picture: (view(picture), view(picture)))
+    data = datasets.ImageFolder(folder, transform=lambda image: (view(image), view(image)))
     order = torch.randperm(len(data)).tolist()
     for i in range(WARM_UP):
         data[order[i % len(order)]]
     wall, processor = time.perf_counter(), time.process_time()
-    for i in range(pictures):
+    for i in range(images):
         data[order[(WARM_UP + i) % len(order)]]
-    print(json.dumps({"pictures": pictures, "processor_s": time.process_time() - processor,
+    print(json.dumps({"images": images, "processor_s": time.process_time() - processor,
                       "wall_s": time.perf_counter() - wall}))
 
 
@@ -71,18 +71,18 @@ def head(options):
                 if line.startswith("model name")), platform.processor())
     commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], stdout=subprocess.PIPE, text=True)
     print(f"{cpu}; commit {commit.stdout.strip()}, PyTorch {torch.__version__}, torchvision {torchvision.__version__}, "
-          f"Pillow {PIL.__version__}; {options.pictures} pictures, medians of {options.rounds} rounds (smallest to largest)")
+          f"Pillow {PIL.__version__}; {options.images} images, medians of {options.rounds} rounds (smallest to largest)")
     print()
-    print("| view | | pictures per second of one core | times torchvision |")
+    print("| view | | images per second of one core | times torchvision |")
     print("|---|---|---|---|")
 
 
 def measure(options, size, packed):
     train = options.folder / "train"
-    common = [options.pictures, f"data.image_size={size}"]
+    common = [options.images, f"data.image_size={size}"]
     ours = [options.build / "loader_run", CONFIG, *common]
     commands = {
-        "torchvision": [sys.executable, __file__, "--worker", train if train.is_dir() else options.folder, size, options.pictures],
+        "torchvision": [sys.executable, __file__, "--worker", train if train.is_dir() else options.folder, size, options.images],
         "image_folder": [*ours, f"data.path={options.folder}"],
         "packed": [*ours, "data.format=packed", f"data.path={packed}"],
     }
@@ -90,7 +90,7 @@ def measure(options, size, packed):
     for _ in range(options.rounds):
         for name, words in commands.items():
             result = call(words)
-            rates[name].append(result["pictures"] / result["processor_s"])
+            rates[name].append(result["images"] / result["processor_s"])
     base = statistics.median(rates["torchvision"])
     for name, values in rates.items():
         median = statistics.median(values)
@@ -99,14 +99,14 @@ def measure(options, size, packed):
 
 def main():
     if sys.argv[1:2] == ["--worker"]:
-        folder, size, pictures = sys.argv[2:]
-        run_torchvision(folder, int(size), int(pictures))
+        folder, size, images = sys.argv[2:]
+        run_torchvision(folder, int(size), int(images))
         return
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "cpu-release")
     parser.add_argument("--sizes", type=int, nargs="+", default=[224, 96])
-    parser.add_argument("--pictures", type=int, default=512)
+    parser.add_argument("--images", type=int, default=512)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     try:

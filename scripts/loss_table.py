@@ -35,7 +35,7 @@ def memory_bytes(name):
 
 
 def torch_loss(z, temperature):
-    """The obvious one: normalise, multiply, mask the diagonal, cross entropy."""
+    """The obvious one: normalize, multiply, mask the diagonal, cross entropy."""
     import torch
     import torch.nn.functional as F
     rows = z.shape[0]

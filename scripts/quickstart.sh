@@ -61,7 +61,7 @@ read -r before after <<<"$(knn_before_and_after)"
 
 cat <<TEXT
 
-k-NN accuracy on test pictures, from the encoder's outputs alone
+k-NN accuracy on test images, from the encoder's outputs alone
   before training  $before
   after            $after
 in all $(seconds_since "$begin") s

@@ -13,7 +13,7 @@ configure() {
   cmake --preset cpu-release -DSIMCLR_BUILD_TESTS=ON -DSIMCLR_BUILD_BENCH=ON -DCMAKE_COMPILE_WARNING_AS_ERROR=$strict
 }
 
-# Reference values and real pictures that lie beside the clone in some places; the tests that want them skip otherwise.
+# Reference values and real images that lie beside the clone in some places; the tests that want them skip otherwise.
 if [ -z "${SIMCLR_SHARED:-}" ] && [ -d ../shared ]; then
   SIMCLR_SHARED=$(cd ../shared && pwd)
   export SIMCLR_SHARED

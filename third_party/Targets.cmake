@@ -33,7 +33,7 @@ function(simclr_library name)
 endfunction()
 
 # simclr_fast_to_compile(TEST): most of the time that a test takes to compile goes into GoogleTest's headers and the
-# optimisation of its macros. So the headers come precompiled, and the test itself is optimised less than what it tests.
+# optimization of its macros. So the headers come precompiled, and the test itself is optimized less than what it tests.
 function(simclr_fast_to_compile name)
   if(NOT TARGET simclr_test_headers)
     add_executable(simclr_test_headers EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/tests/harness/test_headers.cpp)

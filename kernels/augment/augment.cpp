@@ -38,13 +38,13 @@ std::array<JitterOp, 4> jitter_order(uint32_t index) {
   return order;
 }
 
-// torchvision RandomResizedCrop.get_params after its ten tries: the largest centred box of an allowed ratio.
+// torchvision RandomResizedCrop.get_params after its ten tries: the largest centered box of an allowed ratio.
 CropBox fallback_crop(const std::array<double, 2>& ratio, int64_t height, int64_t width) {
-  const double picture_ratio = static_cast<double>(width) / static_cast<double>(height);
+  const double image_ratio = static_cast<double>(width) / static_cast<double>(height);
   CropBox box{.top = 0, .left = 0, .height = height, .width = width};
-  if (picture_ratio < ratio[0]) {
+  if (image_ratio < ratio[0]) {
     box.height = std::llrint(static_cast<double>(width) / ratio[0]);
-  } else if (picture_ratio > ratio[1]) {
+  } else if (image_ratio > ratio[1]) {
     box.width = std::llrint(static_cast<double>(height) * ratio[1]);
   }
   box.height = std::clamp<int64_t>(box.height, 1, height);  // torchvision could return 0 here
@@ -69,12 +69,12 @@ CropBox draw_crop(const ViewParams& params, PhiloxKey key, ViewId id, int64_t he
   return fallback_crop(params.crop_ratio, height, width);
 }
 
-void check_call(const PictureView& picture, const ViewParams& params, std::span<std::byte> scratch) {
-  SIMCLR_CHECK(picture.height >= 1 && picture.width >= 1, "picture is {}x{}", picture.height, picture.width);
+void check_call(const PlanarImage& image, const ViewParams& params, std::span<std::byte> scratch) {
+  SIMCLR_CHECK(image.height >= 1 && image.width >= 1, "image is {}x{}", image.height, image.width);
   SIMCLR_CHECK(params.size >= 1 && params.blur_taps % 2 == 1 &&
                    (params.blur_taps / 2 < params.size || params.blur_probability <= 0),
                "size {}, blur kernel {}", params.size, params.blur_taps);
-  const int64_t needed = view_scratch_bytes(params, picture.height, picture.width);
+  const int64_t needed = view_scratch_bytes(params, image.height, image.width);
   SIMCLR_CHECK(static_cast<int64_t>(scratch.size()) >= needed, "scratch has {} bytes, {} are needed", scratch.size(),
                needed);
 }
@@ -101,7 +101,7 @@ void apply_jitter(const ViewDraw& draw, int64_t pixels, float* x) {
 }  // namespace
 
 ViewDraw draw_view(const ViewParams& params, PhiloxKey key, ViewId id, int64_t height, int64_t width) {
-  SIMCLR_CHECK(height >= 1 && width >= 1, "picture is {}x{}", height, width);
+  SIMCLR_CHECK(height >= 1 && width >= 1, "image is {}x{}", height, width);
   const PhiloxCounter a = philox4x32({0, id.view, id.sample, id.epoch}, key);  // words 0..3
   const PhiloxCounter b = philox4x32({1, id.view, id.sample, id.epoch}, key);  // words 4..7
   const PhiloxCounter c = philox4x32({2, id.view, id.sample, id.epoch}, key);  // words 8..11
@@ -125,21 +125,21 @@ int64_t view_scratch_bytes(const ViewParams& params, int64_t height, int64_t wid
   return std::max(resized_crop_scratch_bytes(height, width, params.size), blur);
 }
 
-void render_view(const PictureView& picture, const ViewDraw& draw, const ViewParams& params,
-                 std::span<std::byte> scratch, float* out) {
-  check_call(picture, params, scratch);
+void render_view(const PlanarImage& image, const ViewDraw& draw, const ViewParams& params, std::span<std::byte> scratch,
+                 float* out) {
+  check_call(image, params, scratch);
   SIMCLR_CHECK(!draw.blur || params.blur_probability > 0, "a draw with blur for views without");
   const int64_t pixels = params.size * params.size;
-  resized_crop(picture, draw.crop, draw.flip, params.size, scratch.data(), out);
+  resized_crop(image, draw.crop, draw.flip, params.size, scratch.data(), out);
   if (draw.jitter) apply_jitter(draw, pixels, out);
   if (draw.grayscale) to_grayscale(out, pixels);
   if (draw.blur) gaussian_blur(out, params.size, params.blur_taps, draw.blur_sigma, scratch.data());
   normalize(out, pixels, params.mean, params.inverse_std);
 }
 
-void render_whole(const PictureView& picture, const ViewParams& params, std::span<std::byte> scratch, float* out) {
-  check_call(picture, params, scratch);
-  resized_crop(picture, centre_square(picture.height, picture.width), false, params.size, scratch.data(), out);
+void render_whole(const PlanarImage& image, const ViewParams& params, std::span<std::byte> scratch, float* out) {
+  check_call(image, params, scratch);
+  resized_crop(image, center_square(image.height, image.width), false, params.size, scratch.data(), out);
   normalize(out, params.size * params.size, params.mean, params.inverse_std);
 }
 

@@ -1,9 +1,9 @@
-// One random view of one picture: the random decisions (draw_view) and their execution (render_view), and the plain
+// One random view of one image: the random decisions (draw_view) and their execution (render_view), and the plain
 // resize of evaluation (render_whole). Definitions are torchvision's (transforms/transforms.py, functional_tensor.py);
 // docs/views.md lists the formulas and the differences. Not here: threads, batches, files (src/augment).
 //
-// Order of operations: crop + resize, flip, colour jitter, grayscale, blur, normalise. Values are floats in [0, 1] up
-// to the last step. A view is a function of (picture, params, key, epoch, sample, view) alone, to the bit.
+// Order of operations: crop + resize, flip, color jitter, grayscale, blur, normalize. Values are floats in [0, 1] up
+// to the last step. A view is a function of (image, params, key, epoch, sample, view) alone, to the bit.
 //
 // Random words. Philox block b of a view is philox4x32({b, view, sample, epoch}, philox_key(seed, kViews)); word w is
 // element w % 4 of block w / 4. Each decision has its own word, whether or not it is used:
@@ -28,7 +28,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/augment/picture.h"
+#include "kernels/augment/planar_image.h"
 #include "kernels/common/philox.h"
 
 namespace simclr {
@@ -41,10 +41,10 @@ struct Range {
 enum class JitterOp : uint8_t { kBrightness = 0, kContrast = 1, kSaturation = 2, kHue = 3 };
 
 // What views are made of; made from the settings by make_view_params (src/augment/view_params.h). The defaults leave a
-// picture as it is. Probabilities in [0, 1]; 1 means always, 0 never.
+// image as it is. Probabilities in [0, 1]; 1 means always, 0 never.
 struct ViewParams {
   int64_t size = 32;                          // side of a view, pixels, >= 1
-  std::array<double, 2> crop_scale = {1, 1};  // share of the picture's area
+  std::array<double, 2> crop_scale = {1, 1};  // share of the image's area
   std::array<double, 2> crop_ratio = {1, 1};  // width / height, > 0
   float flip_probability = 0;
   float jitter_probability = 0;
@@ -63,7 +63,7 @@ constexpr int64_t blur_taps_for(int64_t size) {
   return size < 40 ? 3 : 2 * (size / 20) + 1;
 }
 
-// Part of a picture in whole pixels.
+// Part of an image in whole pixels.
 struct CropBox {
   int64_t top = 0, left = 0, height = 0, width = 0;
   bool operator==(const CropBox&) const = default;
@@ -83,25 +83,25 @@ struct ViewId {
   uint32_t view = 0, sample = 0, epoch = 0;
 };
 
-// The decisions of a view of a picture of the given size, from the random words of the table above.
+// The decisions of a view of an image of the given size, from the random words of the table above.
 ViewDraw draw_view(const ViewParams& params, PhiloxKey key, ViewId id, int64_t height, int64_t width);
 
-// Bytes of scratch that rendering from a picture of this size takes.
+// Bytes of scratch that rendering from an image of this size takes.
 int64_t view_scratch_bytes(const ViewParams& params, int64_t height, int64_t width);
 
-// out [3, size, size] = the view of `picture` that `draw` describes, normalised. `scratch` has at least
+// out [3, size, size] = the view of `image` that `draw` describes, normalized. `scratch` has at least
 // view_scratch_bytes, aligned to 16, any content; no overlap with `out`. Thread-safe; allocates nothing.
-void render_view(const PictureView& picture, const ViewDraw& draw, const ViewParams& params,
-                 std::span<std::byte> scratch, float* out);
+void render_view(const PlanarImage& image, const ViewDraw& draw, const ViewParams& params, std::span<std::byte> scratch,
+                 float* out);
 
-// The largest square in the middle of a picture; of a square one all of it.
-constexpr CropBox centre_square(int64_t height, int64_t width) {
+// The largest square in the middle of an image; of a square one all of it.
+constexpr CropBox center_square(int64_t height, int64_t width) {
   const int64_t side = height < width ? height : width;
   return {.top = (height - side) / 2, .left = (width - side) / 2, .height = side, .width = side};
 }
 
-// out [3, size, size] = the picture without chance, for evaluation: its centre square resized (antialiased bilinear)
-// and normalised; torchvision's Resize(size), CenterCrop(size). A square picture is shown whole.
-void render_whole(const PictureView& picture, const ViewParams& params, std::span<std::byte> scratch, float* out);
+// out [3, size, size] = the image without chance, for evaluation: its center square resized (antialiased bilinear)
+// and normalized; torchvision's Resize(size), CenterCrop(size). A square image is shown whole.
+void render_whole(const PlanarImage& image, const ViewParams& params, std::span<std::byte> scratch, float* out);
 
 }  // namespace simclr

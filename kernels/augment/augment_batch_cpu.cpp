@@ -10,7 +10,7 @@ ScratchNeed render_views_scratch(const CpuExec&, const ViewParams& params, int64
   return {.thread_bytes = static_cast<size_t>(view_scratch_bytes(params, height, width))};
 }
 
-void render_views(const CpuExec& exec, const ViewParams& params, const uint8_t* pictures, const ViewJobs& jobs,
+void render_views(const CpuExec& exec, const ViewParams& params, const uint8_t* sources, const ViewJobs& jobs,
                   const Images& images) {
   SIMCLR_CHECK(images.type == DataType::kFloat32, "views on the CPU are float32");
   parallel_for(exec, static_cast<int64_t>(jobs.jobs.size()), [&](int64_t k, int thread) {
@@ -20,8 +20,8 @@ void render_views(const CpuExec& exec, const ViewParams& params, const uint8_t* 
       std::fill_n(out, images.sample_elements(), 0.0f);
       return;
     }
-    const PictureView picture{pictures + job.offset, job.height, job.width};
-    render_view(picture, job.draw, params, {exec.scratch_of(thread), exec.thread_scratch_bytes}, out);
+    const PlanarImage image{sources + job.offset, job.height, job.width};
+    render_view(image, job.draw, params, {exec.scratch_of(thread), exec.thread_scratch_bytes}, out);
   });
 }
 

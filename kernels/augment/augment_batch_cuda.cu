@@ -1,4 +1,4 @@
-// CUDA: one block a view, from the bytes of its picture to the network's input (view_steps.cuh). Planes of the view lie
+// CUDA: one block a view, from the bytes of its image to the network's input (view_steps.cuh). Planes of the view lie
 // in the block's shared memory, or in the workspace where they do not fit; the bits are the same.
 #include "kernels/augment/augment_batch.h"
 #include "kernels/augment/augment_ops.h"
@@ -31,7 +31,7 @@ ViewLayout make_layout(const ViewParams& params, const Taps& taps) {
 
 template <typename T, bool kInShared>
 __global__ void __launch_bounds__(kViewThreads)
-    render_kernel(const uint8_t* pictures, const ViewJob* jobs, int64_t views, ViewStepParams how, float* workspace,
+    render_kernel(const uint8_t* sources, const ViewJob* jobs, int64_t views, ViewStepParams how, float* workspace,
                   Pixel<T>* images) {
   __shared__ double of_warp[kMostWarps];
   const int size = how.size, pixels = size * size;
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kViewThreads)
       write_image<T>(nullptr, how, out);
       continue;
     }
-    crop_and_resize(pictures + job.offset, job, how, memory, x);
+    crop_and_resize(sources + job.offset, job, how, memory, x);
     if (job.draw.jitter) apply_jitter_of(job.draw, x, pixels, of_warp);
     if (job.draw.grayscale) to_grayscale_of(x, pixels);
     if (job.draw.blur) {
@@ -79,20 +79,20 @@ Taps most_taps(std::span<const ViewJob> jobs, int64_t size) {
 }
 
 template <typename T>
-void render(const CudaExec& exec, const uint8_t* pictures, const ViewJobs& jobs, const ViewStepParams& how, T* images) {
+void render(const CudaExec& exec, const uint8_t* sources, const ViewJobs& jobs, const ViewStepParams& how, T* images) {
   const auto views = static_cast<int64_t>(jobs.jobs.size());
   auto* out = reinterpret_cast<Pixel<T>*>(images);
   if (bytes_of(how.at) <= most_shared_bytes()) {
     const Grid grid{.blocks = static_cast<unsigned>(views),
                     .threads = kViewThreads,
                     .shared_bytes = static_cast<size_t>(bytes_of(how.at))};
-    launch(exec, "render_views", grid, render_kernel<T, true>, pictures, jobs.on_device, views, how, nullptr, out);
+    launch(exec, "render_views", grid, render_kernel<T, true>, sources, jobs.on_device, views, how, nullptr, out);
     return;
   }
   const int64_t slots = std::min(views, kMostSlots);
   auto* workspace = workspace_as<float>(exec, static_cast<size_t>(slots * how.at.floats));
   launch(exec, "render_views in the workspace", {.blocks = static_cast<unsigned>(slots), .threads = kViewThreads},
-         render_kernel<T, false>, pictures, jobs.on_device, views, how, workspace, out);
+         render_kernel<T, false>, sources, jobs.on_device, views, how, workspace, out);
 }
 
 }  // namespace
@@ -104,7 +104,7 @@ ScratchNeed render_views_scratch(const CudaExec&, const ViewParams& params, int6
   return {.workspace_bytes = static_cast<size_t>(kMostSlots * bytes_of(layout))};
 }
 
-void render_views(const CudaExec& exec, const ViewParams& params, const uint8_t* pictures, const ViewJobs& jobs,
+void render_views(const CudaExec& exec, const ViewParams& params, const uint8_t* sources, const ViewJobs& jobs,
                   const Images& images) {
   if (jobs.jobs.empty()) return;
   ViewStepParams how{.at = make_layout(params, most_taps(jobs.jobs, params.size)),
@@ -112,7 +112,7 @@ void render_views(const CudaExec& exec, const ViewParams& params, const uint8_t*
                      .blur_taps = static_cast<int>(params.blur_taps)};
   std::copy(params.mean.begin(), params.mean.end(), how.mean);
   std::copy(params.inverse_std.begin(), params.inverse_std.end(), how.inverse_std);
-  with_storage(images.type, [&]<typename T>(T) { render(exec, pictures, jobs, how, stored_as<T>(images.data)); });
+  with_storage(images.type, [&]<typename T>(T) { render(exec, sources, jobs, how, stored_as<T>(images.data)); });
 }
 
 }  // namespace simclr::detail

@@ -1,4 +1,4 @@
-// Colour, blur and normalisation on the CPU, in place on a view. Loops without branches, so that they compile to vector
+// Color, blur and normalization on the CPU, in place on a view. Loops without branches, so that they compile to vector
 // code; each loop is compiled per instruction set. Sums have a fixed order that only the pixel's place decides.
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@ void adjust_brightness(float* x, int64_t pixels, float factor) {
   for (int64_t i = 0; i < 3 * pixels; ++i) x[i] = clamp01(factor * x[i]);
 }
 
-// Mean of gray over the picture: 16 float lanes over blocks of 256 pixels, blocks in double.
+// Mean of gray over the image: 16 float lanes over blocks of 256 pixels, blocks in double.
 SIMCLR_MULTIVERSION
 double mean_gray(const float* x, int64_t pixels) {
   constexpr int64_t kLanes = 16, kBlock = 256;

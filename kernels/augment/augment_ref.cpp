@@ -22,14 +22,14 @@ Rgb blend(double factor, const Rgb& p, double other) {
   return {mix(p.r), mix(p.g), mix(p.b)};
 }
 
-// Weight of input q for output i: the triangle filter, not normalised.
+// Weight of input q for output i: the triangle filter, not normalized.
 double triangle(int64_t q, int64_t i, int64_t extent, int64_t size) {
   const double step = static_cast<double>(extent) / static_cast<double>(size);
-  const double centre = (static_cast<double>(i) + 0.5) * step;
-  return std::max(0.0, 1 - std::abs(static_cast<double>(q) + 0.5 - centre) / std::max(1.0, step));
+  const double center = (static_cast<double>(i) + 0.5) * step;
+  return std::max(0.0, 1 - std::abs(static_cast<double>(q) + 0.5 - center) / std::max(1.0, step));
 }
 
-Pixels crop_ref(const PictureView& picture, const CropBox& crop, bool flip, int64_t size) {
+Pixels crop_ref(const PlanarImage& image, const CropBox& crop, bool flip, int64_t size) {
   Pixels out(static_cast<size_t>(size * size));
   for (int64_t y = 0; y < size; ++y) {
     for (int64_t x = 0; x < size; ++x) {
@@ -41,9 +41,9 @@ Pixels crop_ref(const PictureView& picture, const CropBox& crop, bool flip, int6
         for (int64_t u = 0; u < crop.width; ++u) {
           const double w = row_weight * triangle(u, x, crop.width, size);
           const int64_t column = crop.left + u;
-          sum.r += w * picture.row(0, crop.top + v)[column];
-          sum.g += w * picture.row(1, crop.top + v)[column];
-          sum.b += w * picture.row(2, crop.top + v)[column];
+          sum.r += w * image.row(0, crop.top + v)[column];
+          sum.g += w * image.row(1, crop.top + v)[column];
+          sum.b += w * image.row(2, crop.top + v)[column];
           weights += w;
         }
       }
@@ -115,8 +115,8 @@ Pixels blur_ref(const Pixels& in, int64_t size, int64_t taps, double sigma) {
 
 }  // namespace
 
-void render_view_ref(const PictureView& picture, const ViewDraw& draw, const ViewParams& params, double* out) {
-  Pixels pixels = crop_ref(picture, draw.crop, draw.flip, params.size);
+void render_view_ref(const PlanarImage& image, const ViewDraw& draw, const ViewParams& params, double* out) {
+  Pixels pixels = crop_ref(image, draw.crop, draw.flip, params.size);
   if (draw.jitter) jitter_ref(draw, pixels);
   if (draw.grayscale) {
     for (Rgb& p : pixels) p = {gray_of(p), gray_of(p), gray_of(p)};

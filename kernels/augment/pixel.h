@@ -16,7 +16,7 @@ namespace simclr {
   return std::min(std::max(v, 0.0f), 1.0f);
 }
 
-// A channel of an HSV colour, see adjust_hue. k in [0, 16).
+// A channel of an HSV color, see adjust_hue. k in [0, 16).
 [[gnu::always_inline]] constexpr float hue_channel(float k, float value, float chroma) {
   k -= (k >= 6 ? 6.0f : 0.0f) + (k >= 12 ? 6.0f : 0.0f);
   return value - chroma * std::max(0.0f, std::min(std::min(k, 4 - k), 1.0f));

@@ -34,7 +34,7 @@ struct RowBlend {
   }
 }
 
-// Which columns of the picture pass through the first half: the crop's, widened to whole vectors where there is room.
+// Which columns of the image pass through the first half: the crop's, widened to whole vectors where there is room.
 constexpr int64_t kVector = 16;
 struct ColumnRange {
   int64_t begin = 0, count = 0;
@@ -57,14 +57,14 @@ void fill_resample_table(int64_t extent, int64_t size, double scale, bool revers
   const double step = static_cast<double>(extent) / static_cast<double>(size);
   const double support = std::max(1.0, step), inverse_support = 1 / support;
   for (int64_t i = 0; i < size; ++i) {
-    const double centre = (static_cast<double>(i) + 0.5) * step;
-    const int64_t nearest_low = static_cast<int64_t>(std::floor(centre - support + 0.5));
+    const double center = (static_cast<double>(i) + 0.5) * step;
+    const int64_t nearest_low = static_cast<int64_t>(std::floor(center - support + 0.5));
     const int64_t first = std::clamp<int64_t>(nearest_low, 0, extent - table.taps);
     const int64_t column = reversed ? size - 1 - i : i;
     double sum = 0;
     for (int64_t t = 0; t < table.taps; ++t) {
       const double weight =
-          std::max(0.0, 1 - std::abs(static_cast<double>(first + t) + 0.5 - centre) * inverse_support);
+          std::max(0.0, 1 - std::abs(static_cast<double>(first + t) + 0.5 - center) * inverse_support);
       sum += weight;
       table.weight[t * size + column] = static_cast<float>(weight);
     }
@@ -83,9 +83,9 @@ int64_t resized_crop_scratch_bytes(int64_t height, int64_t width, int64_t size) 
 }
 
 SIMCLR_MULTIVERSION
-void resized_crop(const PictureView& picture, const CropBox& crop, bool flip, int64_t size, std::byte* scratch,
+void resized_crop(const PlanarImage& image, const CropBox& crop, bool flip, int64_t size, std::byte* scratch,
                   float* out) {
-  const ColumnRange columns = columns_of(crop, picture.width);
+  const ColumnRange columns = columns_of(crop, image.width);
   float* const blended = reinterpret_cast<float*>(scratch);  // [3, size, columns.count]
   ResampleTable rows{.taps = resample_taps(crop.height, size)};
   ResampleTable cols{.taps = resample_taps(crop.width, size)};
@@ -98,8 +98,8 @@ void resized_crop(const PictureView& picture, const CropBox& crop, bool flip, in
 
   for (int64_t c = 0; c < 3; ++c) {
     for (int64_t y = 0; y < size; ++y) {
-      const uint8_t* source = picture.row(c, crop.top + rows.first[y]) + columns.begin;
-      blend_rows({source, picture.width, rows.weight + y, size, rows.taps}, columns.count,
+      const uint8_t* source = image.row(c, crop.top + rows.first[y]) + columns.begin;
+      blend_rows({source, image.width, rows.weight + y, size, rows.taps}, columns.count,
                  blended + (c * size + y) * columns.count);
     }
   }

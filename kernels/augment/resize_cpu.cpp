@@ -24,21 +24,21 @@ struct Table {
 
 }  // namespace
 
-// Not compiled once per instruction set, which may round otherwise: the same picture is the same file everywhere.
-void resize_picture(const PictureView& picture, int64_t height, int64_t width, uint8_t* out) {
-  SIMCLR_CHECK(picture.height >= 1 && picture.width >= 1 && height >= 1 && width >= 1, "{}x{} pixels to {}x{}",
-               picture.height, picture.width, height, width);
-  const Table rows(picture.height, height), columns(picture.width, width);
-  std::vector<float> blended(static_cast<size_t>(picture.width)), sums(static_cast<size_t>(width));
+// Not compiled once per instruction set, which may round otherwise: the same image is the same file everywhere.
+void resize_image(const PlanarImage& image, int64_t height, int64_t width, uint8_t* out) {
+  SIMCLR_CHECK(image.height >= 1 && image.width >= 1 && height >= 1 && width >= 1, "{}x{} pixels to {}x{}",
+               image.height, image.width, height, width);
+  const Table rows(image.height, height), columns(image.width, width);
+  std::vector<float> blended(static_cast<size_t>(image.width)), sums(static_cast<size_t>(width));
   float* __restrict const x = blended.data();
   float* __restrict const y = sums.data();
   for (int64_t c = 0; c < 3; ++c) {
     for (int64_t row = 0; row < height; ++row, out += width) {
-      std::fill_n(x, picture.width, 0.0f);
+      std::fill_n(x, image.width, 0.0f);
       for (int64_t t = 0; t < rows.taps; ++t) {
-        const uint8_t* source = picture.row(c, rows.first[static_cast<size_t>(row)] + t);
+        const uint8_t* source = image.row(c, rows.first[static_cast<size_t>(row)] + t);
         const float w = rows.weight[static_cast<size_t>(t * height + row)];
-        for (int64_t i = 0; i < picture.width; ++i) x[i] += w * static_cast<float>(source[i]);
+        for (int64_t i = 0; i < image.width; ++i) x[i] += w * static_cast<float>(source[i]);
       }
       std::fill_n(y, width, 0.0f);
       for (int64_t t = 0; t < columns.taps; ++t) {

@@ -43,12 +43,12 @@ __device__ inline void fill_entry(int i, int extent, int size, int taps, double 
                                   int* first) {
   const double step = static_cast<double>(extent) / static_cast<double>(size);
   const double support = fmax(1.0, step), inverse_support = 1 / support;
-  const double centre = __dmul_rn(static_cast<double>(i) + 0.5, step);  // not fused into what follows
-  const int low = static_cast<int>(floor(centre - support + 0.5));
+  const double center = __dmul_rn(static_cast<double>(i) + 0.5, step);  // not fused into what follows
+  const int low = static_cast<int>(floor(center - support + 0.5));
   const int begin = low < 0 ? 0 : low > extent - taps ? extent - taps : low;
   double sum = 0;
   for (int t = 0; t < taps; ++t) {
-    const double w = fmax(0.0, 1 - fabs(static_cast<double>(begin + t) + 0.5 - centre) * inverse_support);
+    const double w = fmax(0.0, 1 - fabs(static_cast<double>(begin + t) + 0.5 - center) * inverse_support);
     sum += w;
     weight[t * size + place] = static_cast<float>(w);
   }
@@ -60,8 +60,8 @@ __device__ inline void fill_entry(int i, int extent, int size, int taps, double 
   first[place] = begin;
 }
 
-// x [3, size, size] = crop of the picture / 255, resized, mirrored where the draw says so.
-__device__ inline void crop_and_resize(const uint8_t* picture, const ViewJob& job, const ViewStepParams& how,
+// x [3, size, size] = crop of the image / 255, resized, mirrored where the draw says so.
+__device__ inline void crop_and_resize(const uint8_t* image, const ViewJob& job, const ViewStepParams& how,
                                        float* memory, float* x) {
   const int size = how.size, pixels = size * size, width = static_cast<int>(job.width);
   const int crop_height = static_cast<int>(job.draw.crop.height), crop_width = static_cast<int>(job.draw.crop.width);
@@ -80,14 +80,14 @@ __device__ inline void crop_and_resize(const uint8_t* picture, const ViewJob& jo
   }
   __syncthreads();
   const int plane = static_cast<int>(job.height) * width;
-  const uint8_t* corner = picture + job.draw.crop.top * width + job.draw.crop.left;
+  const uint8_t* corner = image + job.draw.crop.top * width + job.draw.crop.left;
   for_own_pixels(pixels, [&](int p) {
     const int row = p / size, column = p % size;
     const uint8_t* source = corner + static_cast<int64_t>(row_first[row]) * width + column_first[column];
     for (int c = 0; c < 3; ++c, source += plane) {
       float sum = 0;
       for (int t = 0; t < column_taps; ++t) {
-        float blended = 0;  // down a column of the picture
+        float blended = 0;  // down a column of the image
         const uint8_t* down = source + t;
         for (int u = 0; u < row_taps; ++u, down += width) {
           blended += row_weight[u * size + row] * static_cast<float>(*down);

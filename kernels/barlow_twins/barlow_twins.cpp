@@ -27,7 +27,7 @@ void check_rows(const char* name, const ConstMatrix& m, const BarlowTwinsProblem
 
 void check_y(const ConstMatrix& y, const BarlowTwinsProblem& p) {
   check_rows("y", y, p);
-  SIMCLR_CHECK(y.type == DataType::kFloat32, "standardised rows are stored as float32");
+  SIMCLR_CHECK(y.type == DataType::kFloat32, "standardized rows are stored as float32");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Batch normalisation over the GLOBAL batch, with fused residual add and ReLU (Ioffe and Szegedy 2015).
+// Batch normalization over the GLOBAL batch, with fused residual add and ReLU (Ioffe and Szegedy 2015).
 //   mean = sum(x)/M, var = sum(x^2)/M - mean^2 (biased), M = elements per channel of all ranks
 //   y = relu?( gamma * (x - mean) / sqrt(var + eps) + beta [+ residual] )
 //   grad_gamma = sum g*xhat, grad_beta = sum g,  g = grad_y where y > 0 (with ReLU), else grad_y

@@ -66,9 +66,9 @@ struct Affine {
   const float *mean, *scale, *beta;
 };
 template <int L>
-SIMCLR_INLINE auto affine(typename Lanes<L>::Float centred, typename Lanes<L>::Float scale,
+SIMCLR_INLINE auto affine(typename Lanes<L>::Float centered, typename Lanes<L>::Float scale,
                           typename Lanes<L>::Float beta) {
-  return centred * scale + beta;
+  return centered * scale + beta;
 }
 
 // sum g and sum g*(x - mean) of each lane; g = grad_y where relu_y > 0, or where y, computed anew, is (relu without
@@ -86,12 +86,12 @@ SIMCLR_INLINE void backward_block(const T* grad_y, const T* relu_y, const T* x, 
         maps.rows,
         [&](int64_t k, auto& a, auto& b) __attribute__((always_inline)) {
           auto g = V::load(grad_y + at + k);
-          const auto centred = V::load(x + at + k) - m;
+          const auto centered = V::load(x + at + k) - m;
           if (relu_y) g = V::where_positive(V::load(relu_y + at + k), g);
-          if (anew) g = V::where_positive(affine<L>(centred, scale, beta), g);
+          if (anew) g = V::where_positive(affine<L>(centered, scale, beta), g);
           if (masked) V::store(masked + at + k, g);
           a += g;
-          b += g * centred;
+          b += g * centered;
         },
         s, q);
   }
@@ -120,10 +120,10 @@ SIMCLR_INLINE void backward_map(const T* grad_y, const T* relu_y, const T* x, Af
   const bool anew = relu && !relu_y;
   for (int64_t k = 0; k < rows * L; k += L) {
     auto g = V::load(grad_y + k);
-    const auto centred = V::load(x + k) - m;
+    const auto centered = V::load(x + k) - m;
     if (relu_y) g = V::where_positive(V::load(relu_y + k), g);
-    if (anew) g = V::where_positive(affine<L>(centred, scale, beta), g);
-    V::store(grad_x + k, a * g + (centred * k1 + k0));
+    if (anew) g = V::where_positive(affine<L>(centered, scale, beta), g);
+    V::store(grad_x + k, a * g + (centered * k1 + k0));
   }
 }
 

@@ -1,4 +1,4 @@
-// Which elements a thread of the batch norm kernels has: blocks of kQuads x kLanes threads, each with four neighbouring
+// Which elements a thread of the batch norm kernels has: blocks of kQuads x kLanes threads, each with four neighboring
 // channels and every kLanes-th row of its chunk. So a warp reads whole lines of memory, and what belongs to a channel
 // stays in registers. Only for *_cuda.cu files of batch_norm.
 #pragma once

@@ -1,5 +1,5 @@
-// Sums and maxima over the threads of a warp or a block in one fixed order: the balanced binary tree over neighbouring
-// lanes, then over neighbouring warps. Only for *.cu files.
+// Sums and maxima over the threads of a warp or a block in one fixed order: the balanced binary tree over neighboring
+// lanes, then over neighboring warps. Only for *.cu files.
 #pragma once
 
 #include <cuda_runtime.h>

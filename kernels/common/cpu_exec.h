@@ -19,7 +19,7 @@ struct CpuExec {
   std::byte* thread_scratch = nullptr;
   size_t thread_scratch_bytes = 0;
 
-  // What feature maps and matrices of the network are stored as. Pictures are float32 in every precision.
+  // What feature maps and matrices of the network are stored as. Images are float32 in every precision.
   DataType storage() const { return precision == Precision::kBf16 ? DataType::kBfloat16 : DataType::kFloat32; }
 
   std::byte* scratch_of(int thread) const {

@@ -28,7 +28,7 @@ struct CudaExec {
   DataType storage() const { return precision == Precision::kBf16 ? DataType::kBfloat16 : DataType::kFloat32; }
 };
 
-// Channels of a picture on the device: NHWC with channels 3..7 zero, so that every row of pixels is aligned.
+// Channels of an image on the device: NHWC with channels 3..7 zero, so that every row of pixels is aligned.
 inline constexpr int kCudaImageChannels = 8;
 
 }  // namespace simclr

@@ -22,7 +22,7 @@ inline int tree_parts(int64_t count) {
 // ((p0+p1)+(p2+p3))+((p4+p5)+...) with p_i = part(i); count is a power of two, at most kMostTreeParts.
 template <typename T, typename PartFn>
 __device__ T ordered_tree_value(PartFn&& part, int count) {
-  // A binary counter: level l holds the sum of 2^l neighbouring parts that waits for its sibling.
+  // A binary counter: level l holds the sum of 2^l neighboring parts that waits for its sibling.
   T waiting[kTreeLevels] = {};
   T value = 0;
   for (int i = 0; i < count; ++i) {

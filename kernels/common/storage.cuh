@@ -25,7 +25,7 @@ __device__ T to_storage(float v) {
   }
 }
 
-// Four neighbouring elements in one access of memory; the address is a multiple of their size.
+// Four neighboring elements in one access of memory; the address is a multiple of their size.
 inline constexpr int kFour = 4;
 template <typename T>
 struct alignas(kFour * sizeof(T)) Four {

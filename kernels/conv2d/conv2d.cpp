@@ -8,8 +8,7 @@ namespace {
 
 template <typename View>
 void check_input(const Conv2dParams& p, const View& x, bool images) {
-  SIMCLR_CHECK(p.input_is_images == images, "the plan was made for {}",
-               p.input_is_images ? "pictures" : "feature maps");
+  SIMCLR_CHECK(p.input_is_images == images, "the plan was made for {}", p.input_is_images ? "images" : "feature maps");
   SIMCLR_CHECK(x.shards == p.shards && x.samples == p.samples && x.channels == p.in_channels && x.height == p.height &&
                    x.width == p.width,
                "x is [{}, {}, {}, {}, {}], the plan expects [{}, {}, {}, {}, {}]", x.shards, x.samples, x.channels,
@@ -23,7 +22,7 @@ void check_output(const Conv2dParams& p, const ConstActivation& y) {
                y.height, y.width, p.shards, p.samples, p.out_channels, p.out_height(), p.out_width());
 }
 
-// Views hold what the device stores; pictures are float32 on the CPU.
+// Views hold what the device stores; images are float32 on the CPU.
 void check_types(const Exec& exec, DataType x, bool images, DataType y) {
   const DataType stored = std::visit([](const auto& device) { return device.storage(); }, exec);
   const DataType wanted = images && std::holds_alternative<CpuExec>(exec) ? DataType::kFloat32 : stored;

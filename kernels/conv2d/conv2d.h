@@ -8,7 +8,7 @@
 // shards by the ordered tree. No result depends on the number of ranks or threads.
 // Padding channels of y and grad_x are zero for a finite sample; NaN or infinity may spread to them within its sample.
 // Aliasing: none allowed. Synchronous on the CPU, queued on exec.stream on CUDA. No allocation: needs plan.scratch().
-// bf16: x, y and the weights are rounded to bfloat16 (pictures on the CPU come as float32), sums are float32. On CUDA a
+// bf16: x, y and the weights are rounded to bfloat16 (images on the CPU come as float32), sums are float32. On CUDA a
 // shard's grad_w is rounded to bfloat16, too (cuDNN writes no other); the sum over shards is float32.
 #pragma once
 
@@ -27,7 +27,7 @@ struct Conv2dParams {
   int64_t in_channels = 0, out_channels = 0;
   int64_t height = 0, width = 0;  // of the input
   int64_t kernel = 3, stride = 1, padding = 1;
-  bool input_is_images = false;                                  // x is plain NCHW pictures; then there is no grad_x
+  bool input_is_images = false;                                  // x is plain NCHW images; then there is no grad_x
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::kAuto;  // on a CPU
 
   int64_t out_height() const { return (height + 2 * padding - kernel) / stride + 1; }

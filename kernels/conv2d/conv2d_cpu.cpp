@@ -37,7 +37,7 @@ void repack(const CpuExec& exec, const memory::desc& from, const void* source, c
   stream.wait();
 }
 
-// The workspace: padded plain weights and rounded pictures first (either may be empty), then packed weights.
+// The workspace: padded plain weights and rounded images first (either may be empty), then packed weights.
 struct Workspace {
   float* padded;
   Bfloat16* images;
@@ -50,7 +50,7 @@ Workspace cut_workspace(const CpuExec& exec, const CpuConv2dPlan& c, size_t pack
   return {reinterpret_cast<float*>(begin), reinterpret_cast<Bfloat16*>(begin + padded), begin + padded + images};
 }
 
-// The convolution's input as the library takes it: itself, or pictures rounded into the workspace.
+// The convolution's input as the library takes it: itself, or images rounded into the workspace.
 const void* library_input(const CpuExec& exec, const CpuConv2dPlan& c, const float* x) {
   if (!c.rounds_images) return x;
   Bfloat16* images = cut_workspace(exec, c, 0).images;

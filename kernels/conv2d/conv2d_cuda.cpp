@@ -51,7 +51,7 @@ class CudaConv2dPlan final : public Conv2dPlan {
                .in_stored = p.input_is_images ? kCudaImageChannels : round_up(p.in_channels, channel_block())},
         handle_(exec.dnn),
         precision_(exec.precision) {
-    SIMCLR_CHECK(!p.input_is_images || p.in_channels <= kCudaImageChannels, "pictures of {} channels", p.in_channels);
+    SIMCLR_CHECK(!p.input_is_images || p.in_channels <= kCudaImageChannels, "images of {} channels", p.in_channels);
     const cudnn::PlanTarget target(exec.dnn);
     const cudnn::ConvShape shape{.samples = p.samples,
                                  .in_channels = filter.in_stored,
@@ -116,7 +116,7 @@ class CudaConv2dPlan final : public Conv2dPlan {
  private:
   cudnnContext* handle_;
   Precision precision_;
-  std::array<std::optional<cudnn::ConvPlan>, 3> plans_;  // by pass; pictures have no gradient
+  std::array<std::optional<cudnn::ConvPlan>, 3> plans_;  // by pass; images have no gradient
   int64_t library_bytes_ = 0;
 };
 

@@ -44,7 +44,7 @@ __global__ void sum_gradients_kernel(FilterLayout f, const T* parts, int64_t cou
     const int64_t tap = at % (f.kernel * f.kernel), place = at / (f.kernel * f.kernel);
     const int64_t c = place % f.in, k = place / f.in;
     const T* part = parts + (k * f.kernel * f.kernel + tap) * f.in_stored + c;
-    // A binary counter: waiting[l] is the sum of 2^l neighbouring shards whose sibling has not come yet.
+    // A binary counter: waiting[l] is the sum of 2^l neighboring shards whose sibling has not come yet.
     float waiting[kMostLevels];
     float sum = 0.0F;
     for (int64_t shard = 0; shard < count; ++shard, part += stride) {

@@ -25,7 +25,7 @@ CpuCandidates candidates_of(const Conv2dParams& params, DataType stored, bool li
 // Exactly those of a choice(); Error(kDevice) for a text that is none.
 CpuCandidates candidates_of(const Conv2dParams& params, const std::string& choice);
 
-// "winograd_shared; winograd_shared; direct", without the second for pictures.
+// "winograd_shared; winograd_shared; direct", without the second for images.
 std::string choice_text(const Conv2dParams& params, const CpuAlgorithms& algorithms);
 
 }  // namespace simclr::conv2d

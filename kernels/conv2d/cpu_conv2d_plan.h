@@ -31,12 +31,12 @@ class CpuConv2dPlan final : public Conv2dPlan {
   const int64_t library_in;
   bool pads_weights() const { return library_in != params().in_channels; }
   size_t padded_bytes() const { return pads_weights() ? plain_weights.get_size() : 0; }
-  // Pictures come as float32: the library's are a copy in bfloat16.
+  // Images come as float32: the library's are a copy in bfloat16.
   const bool rounds_images;
   size_t image_bytes() const { return rounds_images ? x.get_size() * static_cast<size_t>(params().shards) : 0; }
 
   // Weights as the library takes them (forward, backward data) or one packed gradient per shard share the workspace,
-  // after the padded plain weights and the rounded pictures where there are any.
+  // after the padded plain weights and the rounded images where there are any.
   size_t grad_stride() const;
   ScratchNeed scratch() const override;
   std::string describe() const override { return names; }

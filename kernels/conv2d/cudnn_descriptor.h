@@ -1,4 +1,4 @@
-// One object of cuDNN's backend API as a move-only value: create, set attributes, finalise, read attributes.
+// One object of cuDNN's backend API as a move-only value: create, set attributes, finalize, read attributes.
 // Errors of the library become Error(kDevice) with the library's own words. Nothing here knows about convolutions.
 #pragma once
 

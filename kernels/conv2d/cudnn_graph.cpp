@@ -138,7 +138,7 @@ std::string name_of(const Descriptor& config, const Descriptor& engine) {
   return name.text();
 }
 
-// The plan of a configuration, or nothing where it does not finalise or wants too much workspace.
+// The plan of a configuration, or nothing where it does not finalize or wants too much workspace.
 std::optional<Descriptor> try_plan(const PlanTarget& target, const Descriptor& config) {
   Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   target.apply_to_plan(plan);
@@ -214,7 +214,7 @@ ConvPlan ConvPlan::choose(const PlanTarget& target, const ConvRequest& request) 
   fail(
       ExitCode::kDevice,
       "cuDNN {} has no plan for the convolution {}: of {} engine configurations {} fail the filters of this precision, "
-      "the others do not finalise or want more than {} MiB; choose another run.precision or model.encoder.width",
+      "the others do not finalize or want more than {} MiB; choose another run.precision or model.encoder.width",
       cudnnGetVersion(), request.text(), seen, filtered, kWorkspaceCap >> 20);
 }
 

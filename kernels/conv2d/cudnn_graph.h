@@ -2,7 +2,7 @@
 // only). Tensors are NHWC, filters KRSC, channels as the caller pads them; compute type float32.
 //
 // The choice is a function of the convolution and of the device's properties, never of free memory or of timing: the
-// first entry of heuristic mode A (then of mode FALLBACK) whose engine passes the filters, whose plan finalises and
+// first entry of heuristic mode A (then of mode FALLBACK) whose engine passes the filters, whose plan finalizes and
 // whose workspace is within kWorkspaceCap. The filters:
 //   all     no CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, no REDUCED_PRECISION_REDUCTION
 //   fp32    also no TENSOR_CORE, no DOWN_CONVERT_INPUTS

@@ -1,6 +1,6 @@
 // A 64-bit fingerprint of floats by their bits, to compare replicas: any order of work gives the same number.
 //   f = sum over i of mix(bits_i + (first + i + 1) * 0x9E3779B97F4A7C15)   modulo 2^64
-// mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014), a bijection: one differing word always changes f.
+// mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014), a bijection: one differing word always changes f.
 // Not for files, where sha256 stands.
 #pragma once
 

@@ -1,4 +1,4 @@
-// exp for arguments <= 0 in single precision, written so that the compiler can vectorise a loop over it.
+// exp for arguments <= 0 in single precision, written so that the compiler can vectorize a loop over it.
 // Not a general expf: positive arguments are outside its contract.
 #pragma once
 

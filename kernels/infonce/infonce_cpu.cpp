@@ -1,4 +1,4 @@
-// CPU: products by oneDNN, one call per block; exponentials by vectorised own code. Tasks are (shard, view, block of
+// CPU: products by oneDNN, one call per block; exponentials by vectorized own code. Tasks are (shard, view, block of
 // rows), or blocks of keys, so that no sum is cut by the number of threads or of shards on this rank.
 #include <algorithm>
 #include <cmath>
@@ -64,7 +64,7 @@ double dot(const float* a, const float* b, int64_t count) {
   return sum;
 }
 
-// f(shard, first row within the shard, rows, thread); a block lies in one view, so its rows are neighbours in e_all.
+// f(shard, first row within the shard, rows, thread); a block lies in one view, so its rows are neighbors in e_all.
 template <typename F>
 void for_each_anchor_block(const CpuExec& exec, const InfoNceProblem& p, F&& f) {
   const int64_t blocks = count_blocks(p.shard_images, kAnchorBlock);

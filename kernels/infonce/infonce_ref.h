@@ -23,7 +23,7 @@ struct InfoNceReference {
   std::vector<double> grad_z;  // dL/dz [2B, C]; only from infonce_reference
 };
 
-// From embeddings e [2B, C], row-major, rows [view 1 of 0..B-1 ; view 2 of 0..B-1]; taken as they are, not normalised.
+// From embeddings e [2B, C], row-major, rows [view 1 of 0..B-1 ; view 2 of 0..B-1]; taken as they are, not normalized.
 InfoNceReference infonce_reference_from_embeddings(std::span<const double> e, const InfoNceReferenceSettings& settings);
 
 // From projector outputs z [2B, C] in the same order: e = z / max(||z||, 1e-12).

@@ -15,7 +15,7 @@ struct LargerOrNan {
   __device__ float operator()(float a, float b) const { return a > b || a != a ? a : b; }
 };
 
-// Over the threads that share a row: the tree over neighbours, the same bits in each.
+// Over the threads that share a row: the tree over neighbors, the same bits in each.
 template <typename T, typename Combine>
 __device__ T reduce_row(T value, Combine combine) {
 #pragma unroll

@@ -3,7 +3,7 @@
 // Rows and columns are cut into tiles of 128 by their global number. With T tiles, rounded up to a power of two, the
 // work goes in rounds d = 0..T-1: row tile I meets column tile I xor d. So the order of a row's sum is a function of B
 // alone; and in one round the pairs {I, I xor d} are disjoint, so that one task may serve both of its tiles. Groups of
-// 2 or 4 neighbouring tiles meet in the same way.
+// 2 or 4 neighboring tiles meet in the same way.
 #pragma once
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class StreamingPlan {
 
   // f(row tile, column tile, rows, both, thread) for every meeting. both: the rows of the column tile are served too,
   // then f gets all rows. That pays where the rank wants more rows of the two tiles than one tile has. f does not
-  // throw. done [tiles()] is scratch. A task is a group of neighbouring tiles, with the group that it meets in as many
+  // throw. done [tiles()] is scratch. A task is a group of neighboring tiles, with the group that it meets in as many
   // rounds: the order of a tile's meetings stays what it is, its memory stays in the cache. No barrier: a task waits
   // for its two groups only.
   template <typename F>

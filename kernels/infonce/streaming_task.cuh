@@ -12,7 +12,7 @@ namespace simclr::detail {
 
 inline constexpr int kBlockThreads = 256;  // 8 warps, each with 16 x 16 similarities
 inline constexpr int kRowParts = kRowTile / kPart;
-inline constexpr int kThreadsOfRow = kBlockThreads / kRowTile;        // 4, neighbouring lanes
+inline constexpr int kThreadsOfRow = kBlockThreads / kRowTile;        // 4, neighboring lanes
 inline constexpr int kColumnsOfThread = kColumnTile / kThreadsOfRow;  // columns t, t + 4, t + 8 ...
 static_assert(kRowParts * (kColumnTile / kPart) * 32 == kBlockThreads);
 

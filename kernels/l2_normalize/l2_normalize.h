@@ -1,4 +1,4 @@
-// Row-wise L2 normalisation, the last step before the contrastive loss: e = z / max(||z||, 1e-12).
+// Row-wise L2 normalization, the last step before the contrastive loss: e = z / max(||z||, 1e-12).
 // Norms are sums of squares in double, so every finite float row has a finite norm (1e20 and 1e-20 alike).
 #pragma once
 

@@ -1,4 +1,4 @@
-// pool on CUDA, NHWC: four neighbouring channels a thread. Sums run in the order of the CPU op, so in float32 the bits
+// pool on CUDA, NHWC: four neighboring channels a thread. Sums run in the order of the CPU op, so in float32 the bits
 // are its bits. Backward of max pooling gathers: each place of x looks at the windows that contain it.
 #include <cmath>
 

@@ -5,7 +5,7 @@
 //
 // The order of an array's sum follows from its length alone: blocks of 4,096 elements counted from its start; in a
 // block element k is added to lane k mod 256, then the lanes in the balanced binary tree; then the blocks in that tree,
-// where one without a neighbour goes up as it is. The total takes squares as such a block takes elements. A square of a
+// where one without a neighbor goes up as it is. The total takes squares as such a block takes elements. A square of a
 // float is exact in double, so both devices get the same bits. NaN and infinities show in the result; no finite float
 // overflows it.
 #pragma once

@@ -95,11 +95,11 @@ write_speed() {
 
 trainings() {
   local quick=(run.device=cuda run.seed=1) cifar_settings=(run.device=cuda checkpoint.every_epochs=0 schedule.warmup_epochs=0)
-  local long=() tiny=() precision steps=40 pictures
+  local long=() tiny=() precision steps=40 images
   if [ -n "$cifar" ]; then
-    cifar_settings+=("data.path=$cifar") pictures="CIFAR-10"
+    cifar_settings+=("data.path=$cifar") images="CIFAR-10"
   else
-    cifar_settings+=(data.format=synthetic) pictures="synthetic pictures"
+    cifar_settings+=(data.format=synthetic) images="synthetic images"
   fi
   if [ "$short" = 1 ]; then
     tiny=(data.image_size=16 model.encoder.width=8 train.global_batch=16 evaluate.knn.k=5) steps=3
@@ -125,9 +125,9 @@ trainings() {
   near_cpu_row tf32 1e-3
   near_cpu_row bf16 2e-2
   for precision in bf16 tf32 fp32; do
-    train_row "cifar10_${precision}_8" "ResNet-18, $pictures, $precision S=8" cifar10.yaml "${cifar_settings[@]}" run.precision=$precision \
+    train_row "cifar10_${precision}_8" "ResNet-18, $images, $precision S=8" cifar10.yaml "${cifar_settings[@]}" run.precision=$precision \
       evaluate.knn.every_epochs=1000
-    train_row "cifar10_${precision}_1" "ResNet-18, $pictures, $precision S=1" cifar10.yaml "${cifar_settings[@]}" run.precision=$precision \
+    train_row "cifar10_${precision}_1" "ResNet-18, $images, $precision S=1" cifar10.yaml "${cifar_settings[@]}" run.precision=$precision \
       evaluate.knn.every_epochs=0 train.shards=1
   done
   same_bits_row cifar10_bf16_8 "ResNet-18 bf16 S=8" cifar10.yaml "${cifar_settings[@]}" run.precision=bf16 evaluate.knn.every_epochs=1000

@@ -77,7 +77,7 @@ job_name() {
   fi
 }
 
-# The job's state in Slurm's eyes: a job that is being cancelled or preempted is RUNNING no longer.
+# The job's state in Slurm's eyes: a job that is being canceled or preempted is RUNNING no longer.
 job_state() { scontrol show job --oneliner "$(job_name)" 2>/dev/null | grep -oE 'JobState=[A-Z_]+' | head -n 1 | cut -d= -f2; }
 
 # run_again: asks for a restart unless too many in a row have brought no new step. RUN/restarts counts those.
@@ -113,7 +113,7 @@ on_warning() {
   [ -z "$child" ] || kill -USR1 "$child" 2>/dev/null || true  # it may just have ended: its exit code tells
 }
 # scancel, a preemption, the time limit: the ranks have got SIGTERM too, and save. What becomes of the job is Slurm's
-# decision: a cancelled one must not come back.
+# decision: a canceled one must not come back.
 on_end() {
   ended=1
   say "SIGTERM: Slurm ends this job"

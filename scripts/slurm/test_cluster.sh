@@ -194,8 +194,8 @@ for launcher in "${launchers[@]}"; do
 done
 
 for launcher in "${launchers[@]}"; do
-  echo "-- cancelled, $launcher"
-  name=cancelled_$launcher
+  echo "-- canceled, $launcher"
+  name=canceled_$launcher
   job=$(SIMCLR_LAUNCHER=$launcher train "$name" "${on_one[@]}" --)
   hold "$name"
   timeout 10 scancel "$job"

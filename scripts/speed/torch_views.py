@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Random views by torchvision on PIL pictures, one thread: views per second of CPU time, as one JSON object.
+"""Random views by torchvision on PIL images, one thread: views per second of CPU time, as one JSON object.
 
 Usage: torch_views.py SOURCE_SIDE VIEW_SIDE BLUR(0|1) REPEATS
-The same steps as bench/augment_bench.cpp: crop, flip, jitter, grayscale, blur, to tensor, normalise.
+The same steps as bench/augment_bench.cpp: crop, flip, jitter, grayscale, blur, to tensor, normalize.
 """
 import json
 import sys
@@ -14,14 +14,14 @@ import torchvision
 from PIL import Image
 from torchvision import transforms
 
-PICTURES = 200
+IMAGES = 200
 
 
 def main():
     source, side, blur, repeats = (int(word) for word in sys.argv[1:])
     torch.set_num_threads(1)
     random = numpy.random.default_rng(1)
-    pictures = [Image.fromarray(random.integers(0, 256, (source, source, 3), dtype=numpy.uint8)) for _ in range(PICTURES)]
+    images = [Image.fromarray(random.integers(0, 256, (source, source, 3), dtype=numpy.uint8)) for _ in range(IMAGES)]
     steps = [transforms.RandomResizedCrop(side), transforms.RandomHorizontalFlip(),
              transforms.RandomApply([transforms.ColorJitter(0.4, 0.4, 0.4, 0.1)], 0.8), transforms.RandomGrayscale(0.2)]
     if blur:
@@ -32,10 +32,10 @@ def main():
     rates = []
     for repeat in range(-1, repeats):
         start = time.process_time()
-        for picture in pictures:
-            view(picture)
+        for image in images:
+            view(image)
         if repeat >= 0:
-            rates.append(PICTURES / (time.process_time() - start))
+            rates.append(IMAGES / (time.process_time() - start))
     print(json.dumps({"rates": rates, "version": torchvision.__version__}))
 
 

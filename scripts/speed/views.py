@@ -1,4 +1,4 @@
-"""Random views of one core, ours beside torchvision's on PIL pictures."""
+"""Random views of one core, ours beside torchvision's on PIL images."""
 import pathlib
 
 from . import run

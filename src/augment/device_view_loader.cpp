@@ -20,11 +20,11 @@ DeviceRenderer::DeviceRenderer(Context& context, const ViewParams& params, int64
   context.reserve(render_views_scratch(context.exec(), params, largest_height, largest_width));
 }
 
-const Images& DeviceRenderer::render(std::span<const uint8_t> pictures) {
+const Images& DeviceRenderer::render(std::span<const uint8_t> sources) {
   Upload& upload = *uploads_[turn_++ % uploads_.size()];
   std::memcpy(upload.host(), jobs_.data(), device_jobs_.bytes());
   upload.start(device_jobs_.data(), device_jobs_.bytes());
-  render_views(context_.exec(), params_, pictures, ViewJobs(jobs_, device_jobs_.as<ViewJob>().data()), images_);
+  render_views(context_.exec(), params_, sources, ViewJobs(jobs_, device_jobs_.as<ViewJob>().data()), images_);
   return images_;
 }
 
@@ -35,9 +35,9 @@ DeviceViewLoader::DeviceViewLoader(Context& context, const Dataset& dataset, con
       params_(params),
       settings_(settings),
       key_(philox_key(settings.seed, RandomPurpose::kViews)),
-      pictures_(context, dataset, settings.shard_count * plan.images_per_shard(), resident_bytes, beat),
-      renderer_(context, params, settings.shard_count, 2 * plan.images_per_shard(), pictures_.largest_height(),
-                pictures_.largest_width()),
+      source_images_(context, dataset, settings.shard_count * plan.images_per_shard(), resident_bytes, beat),
+      renderer_(context, params, settings.shard_count, 2 * plan.images_per_shard(), source_images_.largest_height(),
+                source_images_.largest_width()),
       next_step_(settings.start_step) {
   batch_.images = renderer_.images();
 }
@@ -52,7 +52,7 @@ const Batch& DeviceViewLoader::next() {
     const std::vector<int64_t> samples = plan_.samples_of(batch_.step, settings_.first_shard + s);
     batch_.samples.insert(batch_.samples.end(), samples.begin(), samples.end());
   }
-  const auto places = pictures_.provide(batch_.samples);  // [shards * n]
+  const auto places = source_images_.provide(batch_.samples);  // [shards * n]
   for (int64_t item = 0; item < static_cast<int64_t>(places.size()); ++item) {
     const auto& place = places[static_cast<size_t>(item)];
     for (uint32_t view = 0; view < 2; ++view) {
@@ -63,7 +63,7 @@ const Batch& DeviceViewLoader::next() {
           place.offset, place.height, place.width, draw_view(params_, key_, id, place.height, place.width)};
     }
   }
-  renderer_.render(pictures_.bytes());
+  renderer_.render(source_images_.bytes());
   last_wait_s_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return batch_;
 }
@@ -72,18 +72,18 @@ DeviceEvaluationSource::DeviceEvaluationSource(Context& context, const Dataset& 
                                                int64_t shards, int64_t samples, const Beat& beat)
     : dataset_(dataset),
       call_images_(shards * samples),
-      pictures_(context, dataset, call_images_, 0, beat),  // in calls: the training set need not be there twice
-      renderer_(context, params, shards, samples, pictures_.largest_height(), pictures_.largest_width()) {}
+      source_images_(context, dataset, call_images_, 0, beat),  // in calls: the training set need not be there twice
+      renderer_(context, params, shards, samples, source_images_.largest_height(), source_images_.largest_width()) {}
 
 ConstImages DeviceEvaluationSource::load(int64_t first) {
-  SIMCLR_CHECK(first >= 0 && first < dataset_.count(), "pictures from {} on of {}", first, dataset_.count());
+  SIMCLR_CHECK(first >= 0 && first < dataset_.count(), "images from {} on of {}", first, dataset_.count());
   std::vector<int64_t> samples(static_cast<size_t>(std::min(call_images_, dataset_.count() - first)));
   std::iota(samples.begin(), samples.end(), first);
-  const auto places = pictures_.provide(samples);
+  const auto places = source_images_.provide(samples);
   std::vector<ViewJob>& jobs = renderer_.jobs();
   for (size_t k = 0; k < jobs.size(); ++k)
-    jobs[k] = k < places.size() ? whole_picture_job(places[k].offset, places[k].height, places[k].width) : ViewJob{};
-  return renderer_.render(pictures_.bytes());
+    jobs[k] = k < places.size() ? whole_image_job(places[k].offset, places[k].height, places[k].width) : ViewJob{};
+  return renderer_.render(source_images_.bytes());
 }
 
 }  // namespace simclr

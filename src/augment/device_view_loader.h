@@ -1,6 +1,6 @@
 // Batches of random views made on a GPU: the decisions are drawn on the host (the same ones as on the CPU), the pixels
 // by a kernel on the device's stream. Nobody waits: next() returns when the work is queued. The same for the whole
-// pictures of evaluation.
+// images of evaluation.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "kernels/augment/augment_batch.h"
 #include "src/augment/batch_source.h"
-#include "src/augment/device_pictures.h"
+#include "src/augment/device_images.h"
 #include "src/augment/evaluation_source.h"
 #include "src/augment/view_loader.h"
 #include "src/data/sampler.h"
@@ -25,7 +25,7 @@ class DeviceRenderer {
 
   std::vector<ViewJob>& jobs() { return jobs_; }  // [shards * samples], to be filled before render()
   // Valid until the next call, as far as the device is concerned: until the next call's work is queued.
-  const Images& render(std::span<const uint8_t> pictures);
+  const Images& render(std::span<const uint8_t> sources);
   const Images& images() const { return images_; }
 
  private:
@@ -54,7 +54,7 @@ class DeviceViewLoader final : public BatchSource {
   const ViewParams params_;
   const ViewLoaderSettings settings_;
   const PhiloxKey key_;
-  DevicePictures pictures_;
+  DeviceImages source_images_;
   DeviceRenderer renderer_;
   Batch batch_;
   int64_t next_step_;
@@ -72,7 +72,7 @@ class DeviceEvaluationSource final : public EvaluationSource {
  private:
   const Dataset& dataset_;
   const int64_t call_images_;
-  DevicePictures pictures_;
+  DeviceImages source_images_;
   DeviceRenderer renderer_;
 };
 

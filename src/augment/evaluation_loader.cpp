@@ -15,18 +15,18 @@ EvaluationLoader::EvaluationLoader(const Dataset& dataset, const ViewParams& par
 
 int64_t EvaluationLoader::fill(int64_t first, Images images) {
   SIMCLR_CHECK(first >= 0 && images.channels == 3 && images.height == params_.size && images.width == params_.size,
-               "pictures from {} on as [{}, {}, {}]", first, images.channels, images.height, images.width);
+               "images from {} on as [{}, {}, {}]", first, images.channels, images.height, images.width);
   const int64_t places = images.shards * images.samples;
   const int64_t real = std::clamp<int64_t>(dataset_.count() - first, 0, places);
   parallel_for(exec_, real, [&](int64_t k, int thread) {
     Worker& worker = workers_[static_cast<size_t>(thread)];
-    const PictureView picture = dataset_.picture_for(
+    const PlanarImage image = dataset_.image_for(
         first + k,
-        [&](int64_t height, int64_t width) { return largest_reduction({centre_square(height, width)}, params_.size); },
-        worker.picture);
-    const auto needed = static_cast<size_t>(view_scratch_bytes(params_, picture.height, picture.width));
+        [&](int64_t height, int64_t width) { return largest_reduction({center_square(height, width)}, params_.size); },
+        worker.image);
+    const auto needed = static_cast<size_t>(view_scratch_bytes(params_, image.height, image.width));
     if (worker.scratch.size() < needed) worker.scratch.resize(needed);
-    render_whole(picture, params_, worker.scratch, images.sample(k));
+    render_whole(image, params_, worker.scratch, images.sample(k));
   });
   std::fill(images.sample(real), images.sample(places), 0.0f);
   return real;

@@ -1,5 +1,5 @@
-// Pictures for evaluation: whole, resized, normalised, in calls of one fixed size, so that what the network computes
-// for a picture does not depend on how many there are or who computes it.
+// Images for evaluation: whole, resized, normalized, in calls of one fixed size, so that what the network computes
+// for an image does not depend on how many there are or who computes it.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ class EvaluationLoader {
   // The data set outlives the loader. `threads`: the most that fill() may use.
   EvaluationLoader(const Dataset& dataset, const ViewParams& params, int threads);
 
-  // images.sample(k) = picture first + k for k in [0, images.shards * images.samples), and zeros beyond the data set.
-  // images is [shards, samples, 3, size, size]. Returns the number of real pictures.
+  // images.sample(k) = image first + k for k in [0, images.shards * images.samples), and zeros beyond the data set.
+  // images is [shards, samples, 3, size, size]. Returns the number of real images.
   int64_t fill(int64_t first, Images images);
 
  private:
   struct Worker {
-    std::vector<uint8_t> picture;
+    std::vector<uint8_t> image;
     std::vector<std::byte> scratch;
   };
   const Dataset& dataset_;

@@ -1,4 +1,4 @@
-// Chooses where pictures become views: on the host, or on the GPU that trains.
+// Chooses where images become views: on the host, or on the GPU that trains.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ std::unique_ptr<BatchSource> make_batch_source(Context& context, const Dataset& 
                                                const ViewParams& params, const ViewLoaderSettings& settings,
                                                const Beat& beat = no_beat);
 
-// Calls of shards * samples pictures.
+// Calls of shards * samples images.
 std::unique_ptr<EvaluationSource> make_evaluation_source(Context& context, const Dataset& dataset,
                                                          const ViewParams& params, int64_t shards, int64_t samples,
                                                          const Beat& beat = no_beat);

@@ -1,4 +1,4 @@
-// The normalisation that an encoder was trained with, as a line of text in its checkpoints: pictures of another data
+// The normalization that an encoder was trained with, as a line of text in its checkpoints: images of another data
 // set go through the same one.
 #pragma once
 

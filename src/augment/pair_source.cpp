@@ -14,24 +14,24 @@ namespace {
 // No epoch of training: its views are seen here alone.
 constexpr uint32_t kNoEpoch = std::numeric_limits<uint32_t>::max();
 
-// Which view of which picture stands at which place.
+// Which view of which image stands at which place.
 class Pairs {
  public:
-  Pairs(const ViewParams& params, uint64_t seed, std::vector<int64_t> pictures)
-      : params_(params), key_(philox_key(seed, RandomPurpose::kViews)), pictures_(std::move(pictures)) {}
+  Pairs(const ViewParams& params, uint64_t seed, std::vector<int64_t> images)
+      : params_(params), key_(philox_key(seed, RandomPurpose::kViews)), source_images_(std::move(images)) {}
 
-  int64_t count() const { return 2 * static_cast<int64_t>(pictures_.size()); }
-  int64_t picture(int64_t place) const { return pictures_[static_cast<size_t>(place / 2)]; }
+  int64_t count() const { return 2 * static_cast<int64_t>(source_images_.size()); }
+  int64_t image(int64_t place) const { return source_images_[static_cast<size_t>(place / 2)]; }
   ViewDraw draw(int64_t place, int64_t height, int64_t width) const {
     const ViewId id{
-        .view = static_cast<uint32_t>(place % 2), .sample = static_cast<uint32_t>(picture(place)), .epoch = kNoEpoch};
+        .view = static_cast<uint32_t>(place % 2), .sample = static_cast<uint32_t>(image(place)), .epoch = kNoEpoch};
     return draw_view(params_, key_, id, height, width);
   }
 
  private:
   const ViewParams params_;
   const PhiloxKey key_;
-  const std::vector<int64_t> pictures_;
+  const std::vector<int64_t> source_images_;
 };
 
 class HostPairSource final : public EvaluationSource {
@@ -53,11 +53,10 @@ class HostPairSource final : public EvaluationSource {
     const int64_t real = std::clamp<int64_t>(pairs_.count() - first, 0, call_images());
     parallel_for(exec_, real, [&](int64_t k, int thread) {
       Worker& worker = workers_[static_cast<size_t>(thread)];
-      const PictureView picture = dataset_.picture(pairs_.picture(first + k), worker.picture);
-      const auto needed = static_cast<size_t>(view_scratch_bytes(params_, picture.height, picture.width));
+      const PlanarImage image = dataset_.image(pairs_.image(first + k), worker.image);
+      const auto needed = static_cast<size_t>(view_scratch_bytes(params_, image.height, image.width));
       if (worker.scratch.size() < needed) worker.scratch.resize(needed);
-      render_view(picture, pairs_.draw(first + k, picture.height, picture.width), params_, worker.scratch,
-                  images_.sample(k));
+      render_view(image, pairs_.draw(first + k, image.height, image.width), params_, worker.scratch, images_.sample(k));
     });
     std::fill(images_.sample(real), images_.sample(call_images()), 0.0F);
     return images_;
@@ -65,7 +64,7 @@ class HostPairSource final : public EvaluationSource {
 
  private:
   struct Worker {
-    std::vector<uint8_t> picture;
+    std::vector<uint8_t> image;
     std::vector<std::byte> scratch;
   };
   const Dataset& dataset_;
@@ -83,15 +82,15 @@ class DevicePairSource final : public EvaluationSource {
                    int64_t samples, const Beat& beat)
       : pairs_(std::move(pairs)),
         call_images_(shards * samples),
-        pictures_(context, dataset, call_images_ / 2, 0, beat),
-        renderer_(context, params, shards, samples, pictures_.largest_height(), pictures_.largest_width()) {}
+        source_images_(context, dataset, call_images_ / 2, 0, beat),
+        renderer_(context, params, shards, samples, source_images_.largest_height(), source_images_.largest_width()) {}
   int64_t call_images() const override { return call_images_; }
 
   ConstImages load(int64_t first) override {
     const int64_t real = std::clamp<int64_t>(pairs_.count() - first, 0, call_images_);
     std::vector<int64_t> samples;
-    for (int64_t k = 0; k < real; k += 2) samples.push_back(pairs_.picture(first + k));
-    const auto places = pictures_.provide(samples);
+    for (int64_t k = 0; k < real; k += 2) samples.push_back(pairs_.image(first + k));
+    const auto places = source_images_.provide(samples);
     std::vector<ViewJob>& jobs = renderer_.jobs();
     for (int64_t k = 0; k < call_images_; ++k) {
       if (k >= real) {
@@ -102,23 +101,23 @@ class DevicePairSource final : public EvaluationSource {
       jobs[static_cast<size_t>(k)] = {place.offset, place.height, place.width,
                                       pairs_.draw(first + k, place.height, place.width)};
     }
-    return renderer_.render(pictures_.bytes());
+    return renderer_.render(source_images_.bytes());
   }
 
  private:
   const Pairs pairs_;
   const int64_t call_images_;
-  DevicePictures pictures_;
+  DeviceImages source_images_;
   DeviceRenderer renderer_;
 };
 
 }  // namespace
 
 std::unique_ptr<EvaluationSource> make_pair_source(Context& context, const Dataset& dataset, const ViewParams& params,
-                                                   uint64_t seed, std::vector<int64_t> pictures, int64_t shards,
+                                                   uint64_t seed, std::vector<int64_t> images, int64_t shards,
                                                    int64_t samples, const Beat& beat) {
   SIMCLR_CHECK(shards * samples % 2 == 0, "pairs in calls of {} views", shards * samples);
-  Pairs pairs(params, seed, std::move(pictures));
+  Pairs pairs(params, seed, std::move(images));
   if (context.device().is_cpu() || dataset.decodes()) {
     auto host = std::make_unique<HostPairSource>(context, dataset, params, std::move(pairs), shards, samples);
     if (context.device().is_cpu()) return host;
@@ -127,11 +126,11 @@ std::unique_ptr<EvaluationSource> make_pair_source(Context& context, const Datas
   return std::make_unique<DevicePairSource>(context, dataset, params, std::move(pairs), shards, samples, beat);
 }
 
-std::vector<int64_t> spread_pictures(int64_t count, int64_t most) {
+std::vector<int64_t> spread_images(int64_t count, int64_t most) {
   const int64_t wanted = std::min(count, most);
-  std::vector<int64_t> pictures(static_cast<size_t>(wanted));
-  for (int64_t i = 0; i < wanted; ++i) pictures[static_cast<size_t>(i)] = i * count / wanted;
-  return pictures;
+  std::vector<int64_t> images(static_cast<size_t>(wanted));
+  for (int64_t i = 0; i < wanted; ++i) images[static_cast<size_t>(i)] = i * count / wanted;
+  return images;
 }
 
 }  // namespace simclr

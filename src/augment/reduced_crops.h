@@ -1,4 +1,4 @@
-// Crops of pictures that were decoded at a part of their size. The crops are drawn from the whole size, so they do not
+// Crops of images that were decoded at a part of their size. The crops are drawn from the whole size, so they do not
 // depend on the reduction; the reduction is a function of the crops and the view's side alone.
 #pragma once
 
@@ -7,12 +7,12 @@
 #include <initializer_list>
 
 #include "kernels/augment/augment.h"
-#include "kernels/augment/picture.h"
+#include "kernels/augment/planar_image.h"
 
 namespace simclr {
 
 // The largest of 1, 2, 4 and 8 at which each crop still has `side` pixels in height and in width: views shrink, and a
-// reduced picture adds no blur that they would show.
+// reduced image adds no blur that they would show.
 inline int largest_reduction(std::initializer_list<CropBox> crops, int64_t side) {
   for (const int reduction : {8, 4, 2}) {
     if (std::all_of(crops.begin(), crops.end(), [&](const CropBox& crop) {
@@ -23,9 +23,9 @@ inline int largest_reduction(std::initializer_list<CropBox> crops, int64_t side)
   return 1;
 }
 
-// The crop of a picture of height x width, in what was decoded of it: each edge times decoded / whole, to the nearest
+// The crop of an image of height x width, in what was decoded of it: each edge times decoded / whole, to the nearest
 // pixel (halves up), at least one pixel. The same crop where nothing was reduced.
-inline CropBox crop_of_reduced(const CropBox& crop, int64_t height, int64_t width, const PictureView& decoded) {
+inline CropBox crop_of_reduced(const CropBox& crop, int64_t height, int64_t width, const PlanarImage& decoded) {
   const auto edge = [](int64_t at, int64_t whole, int64_t part) { return (2 * at * part + whole) / (2 * whole); };
   CropBox box{.top = std::min(edge(crop.top, height, decoded.height), decoded.height - 1),
               .left = std::min(edge(crop.left, width, decoded.width), decoded.width - 1)};

@@ -1,4 +1,4 @@
-// Images that the host made, on a GPU: for data sets whose pictures are decoded, where the host's part is most of the
+// Images that the host made, on a GPU: for data sets whose images are decoded, where the host's part is most of the
 // work anyway. Not for sets in memory: there the GPU makes the views itself (device_view_loader.h).
 #pragma once
 

@@ -103,7 +103,7 @@ void ViewLoader::make_views(Slot& slot, int64_t item, Worker& worker) const {
   const int64_t n = plan_.images_per_shard(), shard = item / n, place = item % n;
   const int64_t sample = slot.batch.samples[static_cast<size_t>(item)];
   std::array<ViewDraw, 2> draws;
-  int64_t height = 0, width = 0;  // of the whole picture
+  int64_t height = 0, width = 0;  // of the whole image
   const auto draw_both = [&](int64_t whole_height, int64_t whole_width) {
     height = whole_height;
     width = whole_width;
@@ -114,13 +114,13 @@ void ViewLoader::make_views(Slot& slot, int64_t item, Worker& worker) const {
     }
     return largest_reduction({draws[0].crop, draws[1].crop}, params_.size);
   };
-  const PictureView picture = dataset_.picture_for(sample, draw_both, worker.picture);
-  const auto needed = static_cast<size_t>(view_scratch_bytes(params_, picture.height, picture.width));
+  const PlanarImage image = dataset_.image_for(sample, draw_both, worker.image);
+  const auto needed = static_cast<size_t>(view_scratch_bytes(params_, image.height, image.width));
   if (worker.scratch.size() < needed) worker.scratch.resize(needed);
   for (uint32_t view = 0; view < 2; ++view) {
     ViewDraw draw = draws[view];
-    draw.crop = crop_of_reduced(draw.crop, height, width, picture);
-    render_view(picture, draw, params_, worker.scratch, slot.batch.images.sample((2 * shard + view) * n + place));
+    draw.crop = crop_of_reduced(draw.crop, height, width, image);
+    render_view(image, draw, params_, worker.scratch, slot.batch.images.sample((2 * shard + view) * n + place));
   }
 }
 

@@ -25,8 +25,8 @@ struct ViewLoaderSettings {
   int workers = 0;                           // threads; 0 = batches are made inside next()
 };
 
-// data.workers with auto (-1) resolved. Pictures in memory: one thread, which feeds 100 times what a core can train on
-// 32x32 pictures. Pictures that are decoded: `threads`, the cores of this rank; they wait while nothing is to be done.
+// data.workers with auto (-1) resolved. Images in memory: one thread, which feeds 100 times what a core can train on
+// 32x32 images. Images that are decoded: `threads`, the cores of this rank; they wait while nothing is to be done.
 int resolve_workers(int setting, bool decodes, int threads);
 
 // How many batches it holds at a time: the one in use and those ahead.
@@ -37,7 +37,7 @@ class ViewLoader final : public BatchSource {
   // The data set, the plan and their data outlive the loader. Work begins at once.
   ViewLoader(const Dataset& dataset, const SamplePlan& plan, const ViewParams& params,
              const ViewLoaderSettings& settings);
-  ~ViewLoader() override;  // at any moment; waits for the pictures that are being made
+  ~ViewLoader() override;  // at any moment; waits for the images that are being made
   ViewLoader(const ViewLoader&) = delete;
   ViewLoader& operator=(const ViewLoader&) = delete;
 
@@ -46,23 +46,23 @@ class ViewLoader final : public BatchSource {
   double total_wait_s() const { return total_wait_s_; }
 
  private:
-  // A batch under way. Pictures are claimed one by one, in order; the slot of a step is step % slots.
+  // A batch under way. Images are claimed one by one, in order; the slot of a step is step % slots.
   struct Slot {
     Batch batch;
     Buffer memory;
-    int64_t claimed = 0, finished = 0;  // pictures
-    int64_t failed_item = -1;           // the first picture that threw
+    int64_t claimed = 0, finished = 0;  // images
+    int64_t failed_item = -1;           // the first image that threw
     std::exception_ptr error;
   };
   // Memory that one thread works in.
   struct Worker {
-    std::vector<uint8_t> picture;
+    std::vector<uint8_t> image;
     std::vector<std::byte> scratch;
   };
 
   Slot& slot_of(int64_t step) { return slots_[static_cast<size_t>(step) % slots_.size()]; }
   void begin_batch(Slot& slot, int64_t step);                       // under the lock
-  void make_views(Slot& slot, int64_t item, Worker& worker) const;  // both views of picture `item` of the batch
+  void make_views(Slot& slot, int64_t item, Worker& worker) const;  // both views of image `item` of the batch
   void finish_item(Slot& slot, int64_t item, std::exception_ptr error);
   bool claim_item(Slot*& slot, int64_t& item);  // under the lock; false: nothing to do now
   void run_worker();
@@ -74,12 +74,12 @@ class ViewLoader final : public BatchSource {
   const ViewParams params_;
   const ViewLoaderSettings settings_;
   const PhiloxKey key_;
-  const int64_t items_;  // pictures a batch
+  const int64_t items_;  // images a batch
   std::vector<Slot> slots_;
 
   std::mutex mutex_;  // guards everything below, and claimed, finished, failed_item, error of the slots
   std::condition_variable work_, ready_;
-  int64_t claim_step_;      // whose pictures are being claimed
+  int64_t claim_step_;      // whose images are being claimed
   int64_t free_until_ = 0;  // first step that has no free slot yet
   bool stopping_ = false;
   std::exception_ptr broken_;  // a worker died

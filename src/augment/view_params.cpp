@@ -36,8 +36,8 @@ ViewParams make_view_params(const ViewSettings& views, int64_t image_size, const
     const double mean = given.mean.empty() ? statistics.mean[c] : given.mean[c];
     const double std = given.std.empty() ? statistics.std[c] : given.std[c];
     if (!(std > 0)) {
-      fail(ExitCode::kData,
-           "channel {} of the training pictures is constant (std {}): set views.normalize.mean and .std", c, std);
+      fail(ExitCode::kData, "channel {} of the training images is constant (std {}): set views.normalize.mean and .std",
+           c, std);
     }
     params.mean[c] = static_cast<float>(mean);
     params.inverse_std[c] = static_cast<float>(1 / std);

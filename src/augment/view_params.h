@@ -7,8 +7,8 @@
 
 namespace simclr {
 
-// Mean and std are views.normalize's, or those of the training pictures where it is empty. Error(kData) when a channel
-// has no spread (std 0), since it cannot be normalised. The settings have been validated.
+// Mean and std are views.normalize's, or those of the training images where it is empty. Error(kData) when a channel
+// has no spread (std 0), since it cannot be normalized. The settings have been validated.
 ViewParams make_view_params(const ViewSettings& views, int64_t image_size, const ChannelStatistics& statistics);
 
 }  // namespace simclr

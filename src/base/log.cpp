@@ -38,7 +38,7 @@ spdlog::level::level_enum level_of(LogLevel level) {
 }
 
 // https://no-color.org: not where NO_COLOR is set to something; and only where a person looks.
-bool takes_colours(int fd) {
+bool takes_colors(int fd) {
   const char* no_color = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
   return ::isatty(fd) != 0 && (no_color == nullptr || *no_color == '\0') && terminal != nullptr &&
@@ -50,7 +50,7 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
   ConsoleSink(const LogOptions& options, bool terminal)
       : console_(options.out_fd, options.error_fd, terminal),
         rank_(options.rank),
-        colours_(takes_colours(options.error_fd)) {
+        colors_(takes_colors(options.error_fd)) {
     if (options.ranks > 1) speaker_ = fmt::format("rank {} ({}): ", options.rank, options.host);
   }
   Console& console() { return console_; }
@@ -82,14 +82,14 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
   void flush_() override {}
 
  private:
-  // "error: ", bold and in a colour (ECMA-48, SGR) on a terminal.
-  std::string head(std::string_view word, std::string_view colour) const {
-    return colours_ ? fmt::format("\x1b[1;{}m{}\x1b[0m ", colour, word) : fmt::format("{} ", word);
+  // "error: ", bold and in a color (ECMA-48, SGR) on a terminal.
+  std::string head(std::string_view word, std::string_view color) const {
+    return colors_ ? fmt::format("\x1b[1;{}m{}\x1b[0m ", color, word) : fmt::format("{} ", word);
   }
 
   Console console_;
   const int rank_;
-  const bool colours_;
+  const bool colors_;
   std::atomic<bool> quiet_{false};
   std::string speaker_;
 };

@@ -1,4 +1,4 @@
-// Blocks of double arithmetic for exact_infonce.cpp, written so that the compiler vectorises them. What a row of a
+// Blocks of double arithmetic for exact_infonce.cpp, written so that the compiler vectorizes them. What a row of a
 // result is depends on that row's operands alone, never on where in a block it stands or what stands beside it.
 // Shares no code with the single-precision loss that it judges.
 #pragma once

@@ -60,7 +60,7 @@ Error as_error(std::exception_ptr caught) {
     return e;
   } catch (const std::bad_alloc&) {
     return Error(ExitCode::kDevice,
-                 "out of memory; use fewer or smaller pictures per rank (train.global_batch), or more ranks");
+                 "out of memory; use fewer or smaller images per rank (train.global_batch), or more ranks");
   } catch (const std::exception& e) {
     return Error(ExitCode::kOther, std::string("internal error: ") + e.what() + "; please report it");
   } catch (...) {

@@ -121,7 +121,7 @@ void MpiCollectives::exchange(PartFn part_of, BytesFn bytes_for, std::byte* part
   constexpr int kTag = 1;
   std::vector<MPI_Request>& open = requests_->open;
   open.clear();
-  // Rank r starts with its right neighbour, so that not all send to rank 0 first.
+  // Rank r starts with its right neighbor, so that not all send to rank 0 first.
   for (int step = 1; step < size_; ++step) {
     const int from = (rank_ + size_ - step) % size_;
     open.emplace_back();

@@ -70,9 +70,9 @@ Topology make_topology(int rank, std::span<const PlaceFacts> places) {
     topology.hosts.emplace_back(places[r].host.data());
     topology.allowed_cores.push_back(std::max(count_of(places[r].allowed), 1));
     topology.launcher_cores.push_back(places[r].launcher_cores);
-    int neighbours = 0;
-    for (int other = 0; other < topology.size; ++other) neighbours += node_of(other) == node_of(r);
-    topology.local_sizes.push_back(neighbours);
+    int neighbors = 0;
+    for (int other = 0; other < topology.size; ++other) neighbors += node_of(other) == node_of(r);
+    topology.local_sizes.push_back(neighbors);
     if (r < rank && node_of(r) == node_of(rank)) ++topology.local_rank;
   }
   topology.local_size = topology.local_sizes[rank];

@@ -39,7 +39,7 @@ void embed(const EmbedCommand& command, RunHandles& run) {
     const std::string header = format_npy_header({.type = NpyType::kFloat32, .rows = rows, .columns = columns});
     file->write(std::as_bytes(std::span(header)));
   });
-  encoder.encode_in_parts(*dataset, output, fmt::format("features of {} pictures", name_of(split)),
+  encoder.encode_in_parts(*dataset, output, fmt::format("features of {} images", name_of(split)),
                           [&](int64_t, ConstMatrix part) {
                             if (file) file->write(std::as_bytes(std::span(part.data, part.elements())));
                           });
@@ -47,7 +47,7 @@ void embed(const EmbedCommand& command, RunHandles& run) {
     if (!first) return;
     file->commit();
     if (!command.labels.empty()) write_labels(command.labels, *dataset);
-    log_info("{}: {} of {} {} pictures, float32 [{}, {}]{}", command.output,
+    log_info("{}: {} of {} {} images, float32 [{}, {}]{}", command.output,
              command.projector ? "projector outputs" : "representations", rows, name_of(split), rows, columns,
              command.labels.empty() ? "" : fmt::format("; {}: labels, int64 [{}]", command.labels, rows));
   });

@@ -6,7 +6,7 @@
 namespace simclr {
 
 // Every rank runs it; rank 0 writes. The bytes of the files are the same for every number of ranks, threads and
-// pictures a call. Throws AgreedError.
+// images a call. Throws AgreedError.
 void embed(const EmbedCommand& command, RunHandles& run);
 
 }  // namespace simclr

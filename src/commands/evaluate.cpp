@@ -33,12 +33,12 @@ struct Encoded {
 Encoded with_labels(std::unique_ptr<Dataset> dataset, const std::string& name) {
   if (dataset->count() == 0)
     throw AgreedError(ExitCode::kData,
-                      fmt::format("there are no {} pictures, so there is nothing to evaluate; name a data set that has "
+                      fmt::format("there are no {} images, so there is nothing to evaluate; name a data set that has "
                                   "some, e.g. --set data.path=DIR with DIR/train and DIR/val",
                                   name));
   if (!dataset->has_labels())
     throw AgreedError(ExitCode::kData,
-                      fmt::format("the {} pictures have no labels, so there is nothing to evaluate by; name a data set "
+                      fmt::format("the {} images have no labels, so there is nothing to evaluate by; name a data set "
                                   "with labels, e.g. --set data.path=DIR",
                                   name));
   std::vector<int32_t> labels = labels_of(*dataset);
@@ -84,7 +84,7 @@ class Evaluation {
     const int32_t highest = *std::max_element(queries_.labels.begin(), queries_.labels.end());
     if (highest >= classes)
       throw AgreedError(ExitCode::kData,
-                        fmt::format("the test pictures have a class that the {} of the train pictures lack: {}; give "
+                        fmt::format("the test images have a class that the {} of the train images lack: {}; give "
                                     "both splits the same classes",
                                     classes, queries_.dataset->class_names()[static_cast<size_t>(highest)]));
     bank_.features = features_of(bank_, "train");
@@ -111,8 +111,7 @@ class Evaluation {
 
  private:
   FeatureMatrix features_of(const Encoded& split, const std::string& name) {
-    return encoder_.encode(*split.dataset, EncoderOutput::kRepresentation,
-                           fmt::format("features of {} pictures", name));
+    return encoder_.encode(*split.dataset, EncoderOutput::kRepresentation, fmt::format("features of {} images", name));
   }
 
   std::vector<KnnResult> knn(double temperature) {
@@ -131,7 +130,7 @@ class Evaluation {
       };
     };
     ProbeReport report{
-        .percent = percent, .pictures = static_cast<int64_t>(rows.size()), .chosen = {}, .solution = {}, .scores = {}};
+        .percent = percent, .images = static_cast<int64_t>(rows.size()), .chosen = {}, .solution = {}, .scores = {}};
     report.chosen.c = command_.c;
     if (command_.c == 0) {
       const HeldOutSplit split = hold_out(bank_.labels, rows, seed);

@@ -6,7 +6,7 @@
 namespace simclr {
 
 // Every rank runs it; rank 0 prints and writes. The numbers have the same bits for every number of ranks, threads and
-// pictures a call. Throws AgreedError.
+// images a call. Throws AgreedError.
 void evaluate(const EvaluateCommand& command, RunHandles& run);
 
 }  // namespace simclr

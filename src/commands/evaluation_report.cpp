@@ -17,7 +17,7 @@ std::string describe_knn(const EvaluationReport& r) {
       fmt::format("k-NN: cosine, votes weighted with temperature {}\n       k   top-1   top-5\n", r.knn_temperature);
   for (size_t i = 0; i < r.knn.size(); ++i) {
     text += fmt::format("{:>8}  {:.4f}  {:.4f}", r.knn[i].k, r.knn[i].top1(), r.knn[i].top5());
-    if (r.knn[i].k < r.wanted_k[i]) text += fmt::format("   (instead of {}: no more pictures)", r.wanted_k[i]);
+    if (r.knn[i].k < r.wanted_k[i]) text += fmt::format("   (instead of {}: no more images)", r.wanted_k[i]);
     text += '\n';
   }
   return text;
@@ -26,10 +26,10 @@ std::string describe_knn(const EvaluationReport& r) {
 std::string describe_probes(const EvaluationReport& r) {
   std::string text = fmt::format(
       "linear probe: logistic regression on the features as they are, until no gradient is above {:g}\n"
-      "  labels  pictures        C   top-1   top-5  iterations  gradient\n",
+      "  labels  images        C   top-1   top-5  iterations  gradient\n",
       r.tolerance);
   for (const ProbeReport& p : r.probes) {
-    text += fmt::format("{:>6g} %  {:>8}  {:>7g}  {:.4f}  {:.4f}  {:>10}  {:>8.1e}{}\n", p.percent, p.pictures,
+    text += fmt::format("{:>6g} %  {:>8}  {:>7g}  {:.4f}  {:.4f}  {:>10}  {:>8.1e}{}\n", p.percent, p.images,
                         p.solution.c, p.scores.top1(), p.scores.top5(), p.solution.solver.iterations,
                         p.solution.solver.gradient, p.solution.solver.converged ? "" : "   NOT CONVERGED");
   }
@@ -53,7 +53,7 @@ MatrixNames matrix_names(const std::vector<std::string>& classes) {
   return names;
 }
 
-// Rows of the confusion matrix in per cent of the true class's pictures.
+// Rows of the confusion matrix in per cent of the true class's images.
 std::string describe_matrix(const EvaluationReport& r, const ProbeScores& scores) {
   const size_t classes = r.classes.size();
   const MatrixNames names = matrix_names(r.classes);
@@ -108,7 +108,7 @@ Json as_json(const ProbeReport& p, size_t classes) {
     confusion.push_back(std::vector<int64_t>(row, row + static_cast<ptrdiff_t>(classes)));
   }
   return {{"labels_percent", p.percent},
-          {"pictures", p.pictures},
+          {"images", p.images},
           {"c", p.solution.c},
           {"c_tried", tried},
           {"top1", p.scores.top1()},
@@ -126,7 +126,7 @@ Json as_json(const ProbeReport& p, size_t classes) {
 
 std::string describe(const EvaluationReport& r) {
   std::string text = fmt::format(
-      "checkpoint: {}, step {}, epoch {}\ndata: {}, {} train pictures for the classifiers, {} test pictures asked, {} "
+      "checkpoint: {}, step {}, epoch {}\ndata: {}, {} train images for the classifiers, {} test images asked, {} "
       "classes; {} features\n\n",
       r.checkpoint, r.step, r.epoch, r.data, r.bank, r.queries, r.classes.size(), r.features);
   text += describe_knn(r);
@@ -136,7 +136,7 @@ std::string describe(const EvaluationReport& r) {
   const bool matrix = r.classes.size() <= kMostClassesShown;
   text += fmt::format("\n{} of the probe with {:g} % of the labels{}\n", matrix ? "confusion" : "commonest mistakes",
                       last.percent,
-                      matrix ? ": a row for each true class, % of its pictures" : " (--json has the whole matrix)");
+                      matrix ? ": a row for each true class, % of its images" : " (--json has the whole matrix)");
   return text + (matrix ? describe_matrix(r, last.scores) : describe_mistakes(r, last.scores));
 }
 
@@ -145,8 +145,8 @@ std::string describe_as_json(const EvaluationReport& r) {
                {"step", r.step},
                {"epoch", r.epoch},
                {"data", r.data},
-               {"train_pictures", r.bank},
-               {"test_pictures", r.queries},
+               {"train_images", r.bank},
+               {"test_images", r.queries},
                {"features", r.features},
                {"classes", r.classes},
                {"knn_temperature", r.knn_temperature}};

@@ -1,5 +1,5 @@
 // What `evaluate` found, as a text for people and as JSON. Neither says anything of ranks, threads or time: the same
-// encoder and pictures give the same bytes.
+// encoder and images give the same bytes.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 namespace simclr {
 
 struct ProbeReport {
-  double percent = 0;    // of the labels
-  int64_t pictures = 0;  // that were labelled
-  ChosenC chosen;        // tried is empty where C was given
+  double percent = 0;  // of the labels
+  int64_t images = 0;  // that were labeled
+  ChosenC chosen;      // tried is empty where C was given
   ProbeSolution solution;
   ProbeScores scores;
 };

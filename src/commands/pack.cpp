@@ -17,27 +17,27 @@
 namespace simclr {
 namespace {
 
-constexpr int64_t kPicturesAThread = 16;  // of a block that is decoded together
+constexpr int64_t kImagesAThread = 16;  // of a block that is decoded together
 
-// One picture of a block: decoded, and resized where it is too large.
+// One image of a block: decoded, and resized where it is too large.
 struct Slot {
   std::vector<uint8_t> decoded, resized;
-  PictureView picture;
+  PlanarImage image;
 };
 
 void prepare(const Dataset& dataset, int64_t i, int64_t shorter, Slot& slot) {
-  slot.picture = dataset.picture(i, slot.decoded);
-  const auto [height, width] = packed_size(slot.picture.height, slot.picture.width, shorter);
-  if (height == slot.picture.height && width == slot.picture.width) return;
+  slot.image = dataset.image(i, slot.decoded);
+  const auto [height, width] = packed_size(slot.image.height, slot.image.width, shorter);
+  if (height == slot.image.height && width == slot.image.width) return;
   slot.resized.resize(static_cast<size_t>(3 * height * width));
-  resize_picture(slot.picture, height, width, slot.resized.data());
-  slot.picture = {slot.resized.data(), height, width};
+  resize_image(slot.image, height, width, slot.resized.data());
+  slot.image = {slot.resized.data(), height, width};
 }
 
 void add_split(const Dataset& dataset, Split split, int64_t shorter, int threads, PackedWriter& writer) {
   writer.start(split, dataset.has_labels());
-  PartProgress progress(true, fmt::format("packing {} pictures", name_of(split)));
-  std::vector<Slot> slots(static_cast<size_t>(threads * kPicturesAThread));
+  PartProgress progress(true, fmt::format("packing {} images", name_of(split)));
+  std::vector<Slot> slots(static_cast<size_t>(threads * kImagesAThread));
   CpuExec exec;
   exec.threads = threads;
   const auto block = static_cast<int64_t>(slots.size());
@@ -46,7 +46,7 @@ void add_split(const Dataset& dataset, Split split, int64_t shorter, int threads
     parallel_for(exec, count,
                  [&](int64_t k, int) { prepare(dataset, first + k, shorter, slots[static_cast<size_t>(k)]); });
     for (int64_t k = 0; k < count; ++k)
-      writer.add(slots[static_cast<size_t>(k)].picture, dataset.has_labels() ? dataset.label(first + k) : -1);
+      writer.add(slots[static_cast<size_t>(k)].image, dataset.has_labels() ? dataset.label(first + k) : -1);
     progress.at(first + count, dataset.count());
   }
 }
@@ -56,17 +56,17 @@ void check(const std::string& path) {
   std::string counts;
   for (const Split split : {Split::kTrain, Split::kTest, Split::kBank}) {
     if (!file.matches_content(split, no_beat))
-      fail(ExitCode::kData, "{} is damaged: its {} pictures do not fit their checksum; write it again",
-           shown_path(path), name_of(split));
+      fail(ExitCode::kData, "{} is damaged: its {} images do not fit their checksum; write it again", shown_path(path),
+           name_of(split));
     const size_t count = file.entries(split).size();
     if (count > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, name_of(split));
   }
-  log_info("{}: {} pictures, all as they were written", shown_path(path), counts);
+  log_info("{}: {} images, all as they were written", shown_path(path), counts);
 }
 
 }  // namespace
 
-PictureSize packed_size(int64_t height, int64_t width, int64_t shorter) {
+ImageSize packed_size(int64_t height, int64_t width, int64_t shorter) {
   if (shorter == 0 || std::min(height, width) <= shorter) return {height, width};
   if (height <= width) return {shorter, width * shorter / height};
   return {height * shorter / width, shorter};
@@ -87,7 +87,7 @@ void pack(const PackCommand& command, int ranks) {
   if (bank) add_split(*bank, Split::kBank, command.size, std::max(threads, 1), writer);
   writer.finish();
   const uintmax_t bytes = std::filesystem::file_size(command.output);
-  log_info("{}: {} training and {} test pictures, {:.1f} MB; train with --set data.format=packed --set data.path={}",
+  log_info("{}: {} training and {} test images, {:.1f} MB; train with --set data.format=packed --set data.path={}",
            shown_path(command.output), train->count(), test->count(), static_cast<double>(bytes) * 1e-6,
            shown_path(command.output));
 }

@@ -1,4 +1,4 @@
-// `simclr_train pack`: a data set as one file of decoded pictures, resized once. docs/data.md.
+// `simclr_train pack`: a data set as one file of decoded images, resized once. docs/data.md.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace simclr {
 
-// Writes the file, or compares one with its checksums. The bytes depend on pictures and size alone, not on threads.
+// Writes the file, or compares one with its checksums. The bytes depend on images and size alone, not on threads.
 // One rank. Throws Error: kData for the set, kOutput for the file, kUsage for more ranks.
 void pack(const PackCommand& command, int ranks);
 
 // Height and width with the shorter side at most `shorter` (0: no limit), aspect kept as torchvision's Resize keeps it:
 // the longer side is rounded down. Never larger than it was.
-struct PictureSize {
+struct ImageSize {
   int64_t height = 0, width = 0;
-  bool operator==(const PictureSize&) const = default;
+  bool operator==(const ImageSize&) const = default;
 };
-PictureSize packed_size(int64_t height, int64_t width, int64_t shorter);
+ImageSize packed_size(int64_t height, int64_t width, int64_t shorter);
 
 }  // namespace simclr

@@ -10,13 +10,13 @@ namespace simclr {
 
 class PartProgress {
  public:
-  // shown: on rank 0. "features of train pictures"
+  // shown: on rank 0. "features of train images"
   PartProgress(bool shown, std::string name);
   ~PartProgress();
   PartProgress(const PartProgress&) = delete;
   PartProgress& operator=(const PartProgress&) = delete;
 
-  // "features of train pictures: 12800 of 50000, left 1:20"
+  // "features of train images: 12800 of 50000, left 1:20"
   void at(int64_t done, int64_t total);
   // For what nobody knows the length of: "linear probe, C = 1: iteration 120, gradient 3e-05".
   void say(std::string_view text);

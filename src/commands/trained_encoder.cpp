@@ -20,8 +20,8 @@
 namespace simclr {
 namespace {
 
-// The unit of the network is a shard of training, 2n pictures, so that the k-NN of the log comes out again to the
-// picture; but no more than this many pixels (1024 pictures of 32 x 32, 20 of 224 x 224), for memory.
+// The unit of the network is a shard of training, 2n images, so that the k-NN of the log comes out again to the
+// image; but no more than this many pixels (1024 images of 32 x 32, 20 of 224 x 224), for memory.
 constexpr int64_t kUnitPixels = int64_t{1} << 20;
 constexpr int64_t kGpuCallImages = 256;
 
@@ -204,24 +204,24 @@ const ViewParams& TrainedEncoder::view() {
   if (!given && (found == header_.environment.end() || !read_normalization(found->second, *params))) {
     if (is_first())
       log_info(
-          "the checkpoint does not tell the normalisation of its training: computed from the training pictures "
+          "the checkpoint does not tell the normalization of its training: computed from the training images "
           "named here");
-    const auto pictures = open(Split::kTrain);
+    const auto images = open(Split::kTrain);
     *params = agree_on(site().host, [&] {
-      return make_view_params(settings_.views, settings_.data.image_size, channel_statistics(*pictures, beat()));
+      return make_view_params(settings_.views, settings_.data.image_size, channel_statistics(*images, beat()));
     });
   }
   view_ = std::move(params);
   return *view_;
 }
 
-FeatureSource TrainedEncoder::feature_source(const Dataset& dataset, EncoderOutput output, EvaluationSource& pictures) {
+FeatureSource TrainedEncoder::feature_source(const Dataset& dataset, EncoderOutput output, EvaluationSource& images) {
   return {.images = dataset.count(),
-          .call_images = pictures.call_images(),
+          .call_images = images.call_images(),
           .feature_size = width(output),
-          .encode = [this, output, &pictures](int64_t first, int64_t) {
+          .encode = [this, output, &images](int64_t first, int64_t) {
             run_.heartbeat.beat();
-            const ConstMatrix h = model_->encode(pictures.load(first));
+            const ConstMatrix h = model_->encode(images.load(first));
             return host_outputs_.fetch(run_.context->device(),
                                        output == EncoderOutput::kRepresentation ? h : model_->project(h));
           }};
@@ -239,23 +239,23 @@ FeatureMatrix TrainedEncoder::encode(const Dataset& dataset, EncoderOutput outpu
 void TrainedEncoder::encode_in_parts(const Dataset& dataset, EncoderOutput output, const std::string& name,
                                      const std::function<void(int64_t first, ConstMatrix rows)>& use) {
   const Site at = site();
-  const auto pictures =
+  const auto images =
       make_evaluation_source(at.context, dataset, view(), geometry_.local_shards, geometry_.samples(), beat());
-  const FeatureSource source = feature_source(dataset, output, *pictures);
+  const FeatureSource source = feature_source(dataset, output, *images);
   const int64_t cols = source.feature_size, ranks = topology_.size, round = ranks * source.call_images;
   const Buffer own(static_cast<size_t>(source.call_images * cols) * sizeof(float));  // [call_images, cols]
   const Buffer all(static_cast<size_t>(round * cols) * sizeof(float));               // [W * call_images, cols]
   PartProgress progress(is_first(), name);
   for (int64_t begin = 0; begin < dataset.count(); begin += round) {
     const int64_t first = begin + topology_.rank * source.call_images;
-    agree_on(at.host, [&] {  // a picture that one rank cannot read ends all
+    agree_on(at.host, [&] {  // an image that one rank cannot read ends all
       if (first >= dataset.count()) return;
       const int64_t count = std::min(source.call_images, dataset.count() - first);
       const ConstMatrix rows = source.encode(first, count);
       for (int64_t i = 0; i < count; ++i) {
         if (!std::all_of(rows.row(i), rows.row(i) + cols, [](float x) { return std::isfinite(x); }))
           fail(ExitCode::kDiverged,
-               "{}: a number of picture {} is not finite; the training of this encoder has diverged: take an earlier "
+               "{}: a number of image {} is not finite; the training of this encoder has diverged: take an earlier "
                "checkpoint",
                name, first + i);
         std::copy_n(rows.row(i), cols, own.as<float>().data() + i * cols);

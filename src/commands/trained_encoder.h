@@ -1,4 +1,4 @@
-// A trained encoder out of a checkpoint, ready to be shown pictures: what the commands that look at an encoder have in
+// A trained encoder out of a checkpoint, ready to be shown images: what the commands that look at an encoder have in
 // common. Any number of ranks, any device, no optimizer state. Collective: every rank does everything here at once.
 #pragma once
 
@@ -40,23 +40,23 @@ class TrainedEncoder {
   Beat beat() const;
   Model& model() { return *model_; }
   int64_t width(EncoderOutput output) const;
-  // Pictures a call of the network takes on each rank. It goes in units whose size the settings fix, so that the bits
+  // Images a call of the network takes on each rank. It goes in units whose size the settings fix, so that the bits
   // of a row depend neither on it nor on the number of ranks.
   int64_t call_images() const { return geometry_.local_rows(); }
 
-  // How pictures are shown, with the normalisation of training. Collective.
+  // How images are shown, with the normalization of training. Collective.
   const ViewParams& view();
 
-  // The split that the settings name, the same pictures on all ranks. AgreedError(kData).
+  // The split that the settings name, the same images on all ranks. AgreedError(kData).
   std::unique_ptr<Dataset> open(Split split) const;
-  // The labelled pictures that answer for those of the test split: the training split, but for sets that train on
-  // pictures without labels.
+  // The labeled images that answer for those of the test split: the training split, but for sets that train on
+  // images without labels.
   std::unique_ptr<Dataset> open_bank() const;
 
-  // Outputs for all pictures, on every rank the same [N, width]; float32, not normalised. `name` for the progress
+  // Outputs for all images, on every rank the same [N, width]; float32, not normalized. `name` for the progress
   // lines of rank 0. AgreedError(kDiverged) for a number that is not finite.
   FeatureMatrix encode(const Dataset& dataset, EncoderOutput output, const std::string& name);
-  // The same without the whole matrix in memory: use(first picture, rows [n, width], without gaps) on every
+  // The same without the whole matrix in memory: use(first image, rows [n, width], without gaps) on every
   // rank, in order; what it throws is agreed on.
   void encode_in_parts(const Dataset& dataset, EncoderOutput output, const std::string& name,
                        const std::function<void(int64_t first, ConstMatrix rows)>& use);
@@ -67,7 +67,7 @@ class TrainedEncoder {
   void make_model(int64_t batch);
   void load_weights();
   void require_same(const Dataset& dataset, const char* name) const;  // on all ranks
-  FeatureSource feature_source(const Dataset& dataset, EncoderOutput output, EvaluationSource& pictures);
+  FeatureSource feature_source(const Dataset& dataset, EncoderOutput output, EvaluationSource& images);
 
   RunHandles& run_;
   Topology topology_;

@@ -42,7 +42,7 @@ struct Parser {
 CLI::App* describe_info(CLI::App& app, std::string& file) {
   CLI::App* info = app.add_subcommand("info", "Print what is in a checkpoint, with the sha256 of its weights");
   info->add_option("CHECKPOINT", file, "A checkpoint, or a run folder: the newest in it")->type_name("")->required();
-  info->fallthrough();  // options of training are recognised behind it too, and refused by name
+  info->fallthrough();  // options of training are recognized behind it too, and refused by name
   return info;
 }
 

@@ -35,7 +35,7 @@ struct ConfigSource {
 struct EncoderSource {
   std::string checkpoint;  // a file, or a run folder: the newest in it
   ConfigSource source;     // what changes of the configuration in the checkpoint; config "" = nothing
-  int64_t batch = 0;       // pictures a call on each rank; 0 = as many as suit the machine
+  int64_t batch = 0;       // images a call on each rank; 0 = as many as suit the machine
 };
 
 // What `evaluate` is asked to do.
@@ -43,7 +43,7 @@ struct EvaluateCommand {
   EncoderSource encoder;
   std::vector<int> k = {1, 20, 200};           // of k-NN
   std::vector<double> percent = {1, 10, 100};  // of the training labels that the linear probe sees
-  double c = 0;                                // the probe's inverse regularisation; 0 = chosen on held-out labels
+  double c = 0;                                // the probe's inverse regularization; 0 = chosen on held-out labels
   std::string json;                            // where to write everything; "" = nowhere
 };
 
@@ -73,7 +73,7 @@ struct PreviewCommand {
 struct PackCommand {
   ConfigSource source;  // the data set
   std::string output;   // the file to write
-  int64_t size = 256;   // shorter side of larger pictures, pixels; 0 = they stay
+  int64_t size = 256;   // shorter side of larger images, pixels; 0 = they stay
   int threads = 0;      // 0 = all cores
   std::string check;    // a packed file to compare with its checksums, instead
 };

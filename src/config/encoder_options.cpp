@@ -28,11 +28,11 @@ void describe_encoder(CLI::App& app, EncoderSource& into) {
       ->type_name("");
   describe_config(app, into.source, "replaces keys of the checkpoint's own, for instance data.path; not needed");
   app.add_option("--batch", into.batch,
-                 "Pictures a call of the network takes on each rank; changes memory and time, no number. Default: what "
+                 "Images a call of the network takes on each rank; changes memory and time, no number. Default: what "
                  "suits the machine")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20).description(""));
-  app.fallthrough();  // options of training are recognised behind it too, and refused by name
+  app.fallthrough();  // options of training are recognized behind it too, and refused by name
 }
 
 void check_encoder_options(const EncoderSource& source, std::string_view command, std::string_view hint) {
@@ -46,7 +46,7 @@ CLI::App* describe_evaluate(CLI::App& app, EvaluateCommand& into) {
   CLI::App* evaluate = app.add_subcommand(
       "evaluate", "k-NN and a linear probe on the features of a trained encoder: train split against test split");
   describe_encoder(*evaluate, into.encoder);
-  evaluate->add_option("--k", into.k, "Neighbours that vote; repeatable. Default: 1, 20 and 200")
+  evaluate->add_option("--k", into.k, "Neighbors that vote; repeatable. Default: 1, 20 and 200")
       ->type_name("N")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -64,7 +64,7 @@ CLI::App* describe_evaluate(CLI::App& app, EvaluateCommand& into) {
   evaluate
       ->add_option_function<std::string>(
           "--c", [&into](const std::string& text) { into.c = parse_c(text); },
-          "The probe's inverse regularisation, C of scikit-learn's LogisticRegression. Default: auto, chosen on a "
+          "The probe's inverse regularization, C of scikit-learn's LogisticRegression. Default: auto, chosen on a "
           "held-out fifth of the labels")
       ->type_name("C|auto");
   evaluate->add_option("--json", into.json, "Write everything, with the confusion matrices, to this file")
@@ -83,8 +83,8 @@ void check_evaluate_options(const EvaluateCommand& command, std::string_view hin
 CLI::App* describe_embed(CLI::App& app, EmbedCommand& into) {
   CLI::App* embed = app.add_subcommand("embed", "Write the features of a trained encoder, and labels, as .npy files");
   describe_encoder(*embed, into.encoder);
-  embed->add_option("--output", into.output, "The file of features: float32 [pictures, columns]")->type_name("FILE");
-  embed->add_option("--labels", into.labels, "Also write the labels here: int64 [pictures]")->type_name("FILE");
+  embed->add_option("--output", into.output, "The file of features: float32 [images, columns]")->type_name("FILE");
+  embed->add_option("--labels", into.labels, "Also write the labels here: int64 [images]")->type_name("FILE");
   embed
       ->add_option_function<std::string>(
           "--split",
@@ -97,7 +97,7 @@ CLI::App* describe_embed(CLI::App& app, EmbedCommand& into) {
       ->type_name("train|test");
   embed->add_flag("--projector", into.projector,
                   "The projector's outputs, which the loss sees, instead of the encoder's");
-  embed->footer("Rows are in the order of the data set and as the network gives them: not normalised.");
+  embed->footer("Rows are in the order of the data set and as the network gives them: not normalized.");
   return embed;
 }
 

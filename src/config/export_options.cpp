@@ -13,7 +13,7 @@ CLI::App* describe_export(CLI::App& app, ExportCommand& into) {
       ->type_name("");
   command->add_option("--output", into.output, "The file to write, e.g. encoder.safetensors")->type_name("FILE");
   command->add_flag("--include-projector", into.include_projector, "The projector, too, as projector.0.weight, ...");
-  command->fallthrough();  // options of training are recognised behind it too, and refused by name
+  command->fallthrough();  // options of training are recognized behind it too, and refused by name
   return command;
 }
 

@@ -47,7 +47,7 @@ std::vector<Key> make_keys() {
 
       make_key(
           SIMCLR_KEY(views.crop_scale),
-          {.range = {.low = 0, .high = 1, .low_open = true}, .unit = "share of the picture's area", .ordered = true}),
+          {.range = {.low = 0, .high = 1, .low_open = true}, .unit = "share of the image's area", .ordered = true}),
       make_key(SIMCLR_KEY(views.crop_ratio),
                {.range = {.low = 0.05, .high = 20}, .unit = "width / height", .ordered = true}),
       make_key(SIMCLR_KEY(views.flip), {.range = kProbability, .unit = "probability"}),
@@ -126,7 +126,7 @@ std::vector<Key> make_keys() {
 
       make_key(SIMCLR_KEY(evaluate.knn.every_epochs), {.range = kEpochs, .unit = "epochs", .effect = kExecution}),
       make_key(SIMCLR_KEY(evaluate.knn.k),
-               {.range = {.low = 1, .high = 1e6}, .unit = "neighbours", .effect = kExecution}),
+               {.range = {.low = 1, .high = 1e6}, .unit = "neighbors", .effect = kExecution}),
       make_key(SIMCLR_KEY(evaluate.knn.temperature), {.range = kTemperature, .effect = kExecution}),
 
       make_key(SIMCLR_KEY(log.every_steps), {.range = {.low = 1, .high = 1e9}, .unit = "steps", .effect = kExecution}),

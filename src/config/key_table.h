@@ -24,7 +24,7 @@ struct ValueRange {
   std::string text() const;  // "1..1024", ">= 0", "> 0, <= 1", "" without a limit
 };
 
-// Does a change of the key change the numbers of a run, for the same pictures on the same machine?
+// Does a change of the key change the numbers of a run, for the same images on the same machine?
 enum class KeyEffect { kMathematics, kExecution };
 
 struct Key {

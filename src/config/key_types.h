@@ -52,7 +52,7 @@ inline std::string parse_list(const ConfigValue& value, std::vector<double>& val
   return "";
 }
 
-// One specialisation per kind of setting: expected() text, assign(), check(), print(). See Key for their contracts.
+// One specialization per kind of setting: expected() text, assign(), check(), print(). See Key for their contracts.
 template <typename T>
 struct KeyType {  // integers, by the default
   static_assert(std::is_integral_v<T> && std::is_signed_v<T>);

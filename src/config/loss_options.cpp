@@ -61,7 +61,7 @@ CLI::App* describe_loss(CLI::App& app, LossCommand& into) {
       "L = mean over all 2N anchors of -log softmax of the positive, cosine similarities; dL/dz is through every role "
       "of\n"
       "a row, as anchor and as key. Several ranks: mpirun -np W simclr_train loss ...; the numbers are the same.");
-  loss->fallthrough();  // options of training are recognised behind it too, and refused by name
+  loss->fallthrough();  // options of training are recognized behind it too, and refused by name
   return loss;
 }
 

@@ -9,12 +9,12 @@ namespace simclr {
 
 CLI::App* describe_pack(CLI::App& app, PackCommand& into) {
   CLI::App* pack =
-      app.add_subcommand("pack", "Write a data set as one file of decoded pictures, for data.format: packed");
+      app.add_subcommand("pack", "Write a data set as one file of decoded images, for data.format: packed");
   describe_config(*pack, into.source, "its section data names the set");
   pack->add_option("--output", into.output, "The file to write")->type_name("FILE");
-  pack->add_option("--size", into.size,
-                   fmt::format("Shorter side of larger pictures, pixels; smaller ones stay. 0: all stay. Default: {}",
-                               into.size))
+  pack->add_option(
+          "--size", into.size,
+          fmt::format("Shorter side of larger images, pixels; smaller ones stay. 0: all stay. Default: {}", into.size))
       ->type_name("PIXELS")
       ->check(CLI::Range(0, 65536).description(""));
   pack->add_option("--threads", into.threads, "Threads that decode. Default: all cores")
@@ -22,7 +22,7 @@ CLI::App* describe_pack(CLI::App& app, PackCommand& into) {
       ->check(CLI::Range(1, 4096).description(""));
   pack->add_option("--check", into.check, "Instead: compare a packed file with the checksums in it")->type_name("FILE");
   pack->footer("Training then reads the file as it is: --set data.format=packed --set data.path=FILE. One rank packs.");
-  pack->fallthrough();  // options of training are recognised behind it too, and refused by name
+  pack->fallthrough();  // options of training are recognized behind it too, and refused by name
   return pack;
 }
 

@@ -8,16 +8,15 @@
 namespace simclr {
 
 CLI::App* describe_preview(CLI::App& app, PreviewCommand& into, ConfigSource& source) {
-  CLI::App* preview = app.add_subcommand("preview", "Write the views of the first step as a picture, before training");
+  CLI::App* preview = app.add_subcommand("preview", "Write the views of the first step as an image, before training");
   describe_config(*preview, source, "needed");
   preview->add_option("--output", into.output, fmt::format("The PNG file to write. Default: {}", into.output))
       ->type_name("FILE");
-  preview->add_option("--rows", into.rows, fmt::format("Pictures to show, one a row. Default: {}", into.rows))
+  preview->add_option("--rows", into.rows, fmt::format("Images to show, one a row. Default: {}", into.rows))
       ->type_name("N")
       ->check(CLI::Range(1, 200).description(""));
-  preview->footer(
-      "Each row: the picture, its view 1, its view 2, as training of step 1 will see them, not normalised.");
-  preview->fallthrough();  // options of training are recognised behind it too, and refused by name
+  preview->footer("Each row: the image, its view 1, its view 2, as training of step 1 will see them, not normalized.");
+  preview->fallthrough();  // options of training are recognized behind it too, and refused by name
   return preview;
 }
 

@@ -30,7 +30,7 @@ std::string derived_comment(const std::string& path, const Settings& s) {
   if (path == "train.shards" && !ordered) return "not used by reduction: fastest, which has one shard per rank";
   if (path == "train.shards") return fmt::format("{} images per shard", images_per_shard(s, 1));
   if (path == "train.epochs" && s.train.max_steps > 0) return "not used: train.max_steps is given";
-  if (path == "views.normalize.mean" && s.views.normalize.mean.empty()) return "computed from the training pictures";
+  if (path == "views.normalize.mean" && s.views.normalize.mean.empty()) return "computed from the training images";
   return "";
 }
 
@@ -126,7 +126,7 @@ std::vector<std::string> keys_named_by(const std::string& entry) {
   return by_path.empty() ? by_last_word : by_path;
 }
 
-bool allows_other_pictures(const ResumeSettings& resume) {
+bool allows_other_images(const ResumeSettings& resume) {
   return std::find(resume.allow.begin(), resume.allow.end(), "data") != resume.allow.end();
 }
 

@@ -45,8 +45,8 @@ struct SettingDifference {
 std::vector<SettingDifference> compare_for_resume(const Settings& saved, const Settings& now);
 
 // The keys among those of config_hash() that an entry of resume.allow names: by path, by section (`schedule`), or by a
-// last word that only one of them has (`epochs`). `data` names the training pictures, too; see allows_other_pictures().
+// last word that only one of them has (`epochs`). `data` names the training images, too; see allows_other_images().
 std::vector<std::string> keys_named_by(const std::string& entry);
-bool allows_other_pictures(const ResumeSettings& resume);
+bool allows_other_images(const ResumeSettings& resume);
 
 }  // namespace simclr

@@ -49,7 +49,7 @@ struct DataSettings {
   int64_t image_size = 32;  // side of a view, pixels
   int workers = -1;         // prefetch threads per rank; -1 = auto; 0 = in the training thread
   OnDataError on_error = OnDataError::kFail;
-  int64_t max_pixels = 100'000'000;  // of one picture; its header is asked before memory is taken
+  int64_t max_pixels = 100'000'000;  // of one image; its header is asked before memory is taken
   SyntheticSettings synthetic;
 
   bool operator==(const DataSettings&) const = default;
@@ -71,14 +71,14 @@ struct BlurSettings {
 };
 
 struct NormalizeSettings {
-  std::vector<double> mean;  // per channel, of values in [0, 1]; empty = computed from the training pictures
+  std::vector<double> mean;  // per channel, of values in [0, 1]; empty = computed from the training images
   std::vector<double> std;
 
   bool operator==(const NormalizeSettings&) const = default;
 };
 
 struct ViewSettings {
-  std::array<double, 2> crop_scale = {0.2, 1.0};      // share of the picture's area
+  std::array<double, 2> crop_scale = {0.2, 1.0};      // share of the image's area
   std::array<double, 2> crop_ratio = {0.75, 1.3333};  // width / height
   double flip = 0.5;
   JitterSettings jitter;
@@ -189,7 +189,7 @@ struct CheckpointSettings {
 
 struct ResumeSettings {
   // What a resume may find changed: keys (`train.epochs`, `epochs`) and sections (`schedule`) of the mathematics of a
-  // run, or `data` for other training pictures.
+  // run, or `data` for other training images.
   std::vector<std::string> allow = {};
 
   bool operator==(const ResumeSettings&) const = default;

@@ -78,7 +78,7 @@ void check_data(const Settings& s, Rules& rules) {
   const bool synthetic = s.data.format == DataFormat::kSynthetic;
   if (rules.can_judge({"data.format", "data.path"})) {
     if (synthetic && !s.data.path.empty()) {
-      rules.refuse("data.path", fmt::format("found \"{}\", but {} draws its own pictures; remove the path or name "
+      rules.refuse("data.path", fmt::format("found \"{}\", but {} draws its own images; remove the path or name "
                                             "another format, such as cifar10",
                                             shown(s.data.path), rules.other("data.format", s)));
     } else if (!synthetic && s.data.path.empty()) {
@@ -95,7 +95,7 @@ void check_data(const Settings& s, Rules& rules) {
   if (synthetic && s.evaluate.knn.every_epochs > 0 &&
       rules.can_judge({"data.format", "data.synthetic.train_images", "evaluate.knn.k", "evaluate.knn.every_epochs"}) &&
       s.evaluate.knn.k > s.data.synthetic.train_images) {
-    rules.refuse("evaluate.knn.k", fmt::format("found {}, more neighbours than {}", s.evaluate.knn.k,
+    rules.refuse("evaluate.knn.k", fmt::format("found {}, more neighbors than {}", s.evaluate.knn.k,
                                                rules.other("data.synthetic.train_images", s)));
   }
   if (rules.can_judge({"views.normalize.mean", "views.normalize.std"}) &&
@@ -112,7 +112,7 @@ void check_model(const Settings& s, Rules& rules) {
       std::find(std::begin(kDepths), std::end(kDepths), s.model.encoder.depth) == std::end(kDepths)) {
     rules.refuse("model.encoder.depth", fmt::format("found {}; expected 10, 18, 34 or 50", s.model.encoder.depth));
   }
-  constexpr int64_t kImagenetSide = 32;  // stem and stages shrink the picture 32 times
+  constexpr int64_t kImagenetSide = 32;  // stem and stages shrink the image 32 times
   if (rules.can_judge({"model.encoder.stem", "data.image_size"}) && s.model.encoder.stem == Stem::kImagenet &&
       s.data.image_size < kImagenetSide) {
     rules.refuse("data.image_size",

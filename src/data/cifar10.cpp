@@ -5,7 +5,7 @@
 
 namespace simclr {
 
-PictureSet read_cifar10(const std::string& path, Split split, const Beat& beat) {
+ImageSet read_cifar10(const std::string& path, Split split, const Beat& beat) {
   constexpr const char* kPython = "the Python version of CIFAR-10 (data_batch_1 without .bin)";
   const CifarLayout layout{
       .search = {.set = "CIFAR-10",

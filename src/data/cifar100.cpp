@@ -26,7 +26,7 @@ std::vector<std::string> fine_names() {
 
 }  // namespace
 
-PictureSet read_cifar100(const std::string& path, Split split, const Beat& beat) {
+ImageSet read_cifar100(const std::string& path, Split split, const Beat& beat) {
   constexpr const char* kPython = "the Python version of CIFAR-100 (train without .bin)";
   const CifarLayout layout{.search = {.set = "CIFAR-100",
                                       .files = {"train.bin", "test.bin"},

@@ -11,6 +11,6 @@ namespace simclr {
 
 // Reads one split from folder `path`, or from path/cifar-100-binary, with the fine labels. Checks and errors: see
 // read_cifar().
-PictureSet read_cifar100(const std::string& path, Split split, const Beat& beat = no_beat);
+ImageSet read_cifar100(const std::string& path, Split split, const Beat& beat = no_beat);
 
 }  // namespace simclr

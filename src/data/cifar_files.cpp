@@ -46,7 +46,7 @@ void check_files(const CifarLayout& layout, const fs::path& folder) {
   }
 }
 
-void append_file(const CifarLayout& layout, const fs::path& file, PictureSet& set) {
+void append_file(const CifarLayout& layout, const fs::path& file, ImageSet& set) {
   const int64_t records = count_records(layout, file);
   std::vector<char> content(static_cast<size_t>(records * record_bytes(layout)));
   errno = 0;
@@ -74,15 +74,15 @@ void append_file(const CifarLayout& layout, const fs::path& file, PictureSet& se
 
 }  // namespace
 
-PictureSet read_cifar(const CifarLayout& layout, const std::string& path, Split split, const Beat& beat) {
+ImageSet read_cifar(const CifarLayout& layout, const std::string& path, Split split, const Beat& beat) {
   const fs::path folder = find_data_folder(path, layout.search);
   check_files(layout, folder);
-  PictureSet set{.count = 0,
-                 .height = kSide,
-                 .width = kSide,
-                 .pixels = {},
-                 .labels = {},
-                 .class_names = read_class_names(folder / layout.names_file, layout.class_names)};
+  ImageSet set{.count = 0,
+               .height = kSide,
+               .width = kSide,
+               .pixels = {},
+               .labels = {},
+               .class_names = read_class_names(folder / layout.names_file, layout.class_names)};
   const std::vector<std::string>& names = split == Split::kTest ? layout.test_files : layout.train_files;
   const auto records = static_cast<size_t>(count_records(layout, folder / names.front())) * names.size();
   set.pixels.reserve(records * kPixels);

@@ -28,6 +28,6 @@ struct CifarLayout {
 // Reads one split from folder `path` or a usual subfolder. All files are checked first, whichever split is read: there,
 // whole records, the same number of records in each training file; then every label of the split. Any record count is
 // read, so cut-down copies work. Error(kData): file, expected, found, what to do.
-PictureSet read_cifar(const CifarLayout& layout, const std::string& path, Split split, const Beat& beat);
+ImageSet read_cifar(const CifarLayout& layout, const std::string& path, Split split, const Beat& beat);
 
 }  // namespace simclr

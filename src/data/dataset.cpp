@@ -1,4 +1,4 @@
-// Pictures in memory, their fingerprint and their statistics; the choice of a data set by its format.
+// Images in memory, their fingerprint and their statistics; the choice of a data set by its format.
 #include "src/data/dataset.h"
 
 #include <algorithm>
@@ -28,18 +28,18 @@ const char* name_of(Split split) {
   return "?";
 }
 
-InMemoryDataset::InMemoryDataset(PictureSet set) : set_(std::move(set)) {
+InMemoryDataset::InMemoryDataset(ImageSet set) : set_(std::move(set)) {
   const int64_t bytes = set_.count * 3 * set_.height * set_.width;
   SIMCLR_CHECK(static_cast<int64_t>(set_.pixels.size()) == bytes, "{} bytes of pixels, {} expected", set_.pixels.size(),
                bytes);
-  SIMCLR_CHECK(static_cast<int64_t>(set_.labels.size()) == set_.count, "{} labels for {} pictures", set_.labels.size(),
+  SIMCLR_CHECK(static_cast<int64_t>(set_.labels.size()) == set_.count, "{} labels for {} images", set_.labels.size(),
                set_.count);
   const auto classes = static_cast<int32_t>(set_.class_names.size());
   SIMCLR_CHECK(std::all_of(set_.labels.begin(), set_.labels.end(), [&](int32_t l) { return l >= 0 && l < classes; }),
                "a label outside [0, {})", classes);
 }
 
-PictureView InMemoryDataset::picture(int64_t i, std::vector<uint8_t>&) const {
+PlanarImage InMemoryDataset::image(int64_t i, std::vector<uint8_t>&) const {
   return {set_.pixels.data() + i * 3 * set_.height * set_.width, set_.height, set_.width};
 }
 
@@ -81,17 +81,17 @@ std::unique_ptr<Dataset> open_bank(const DataSettings& settings, const Beat& bea
 
 ChannelStatistics channel_statistics(const Dataset& dataset, const Beat& beat) {
   if (dataset.count() == 0)
-    fail(ExitCode::kData, "the training split has no pictures: mean and std cannot be computed from it");
+    fail(ExitCode::kData, "the training split has no images: mean and std cannot be computed from it");
   std::array<uint64_t, 3> sum{}, squares{};
   uint64_t pixels = 0;
   std::vector<uint8_t> storage;
   constexpr int64_t kMostDecoded = 1024;
   const int64_t looked_at = dataset.decodes() ? std::min(dataset.count(), kMostDecoded) : dataset.count();
   for (int64_t n = 0; n < looked_at; ++n) {
-    const PictureView picture = dataset.picture(n * dataset.count() / looked_at, storage);
-    const int64_t size = picture.height * picture.width;
+    const PlanarImage image = dataset.image(n * dataset.count() / looked_at, storage);
+    const int64_t size = image.height * image.width;
     for (size_t c = 0; c < 3; ++c) {
-      const uint8_t* plane = picture.row(static_cast<int64_t>(c), 0);
+      const uint8_t* plane = image.row(static_cast<int64_t>(c), 0);
       uint64_t plane_sum = 0, plane_squares = 0;
       for (int64_t k = 0; k < size; ++k) {
         const uint32_t v = plane[k];

@@ -1,5 +1,5 @@
-// Labelled pictures by index: what the sampler, the views and the evaluation see of a data set. Sets that live in
-// memory (synthetic, CIFAR-10) are a PictureSet behind InMemoryDataset; sets that decode on demand are another Dataset.
+// Labeled images by index: what the sampler, the views and the evaluation see of a data set. Sets that live in
+// memory (synthetic, CIFAR-10) are a ImageSet behind InMemoryDataset; sets that decode on demand are another Dataset.
 #pragma once
 
 #include <array>
@@ -9,28 +9,28 @@
 #include <string>
 #include <vector>
 
-#include "kernels/augment/picture.h"
+#include "kernels/augment/planar_image.h"
 #include "src/base/beat.h"
 #include "src/config/settings.h"
 #include "src/data/bad_files.h"
 
 namespace simclr {
 
-// kBank: the labelled pictures whose labels answer for those of the test split. They are the training split but for
-// sets that train on pictures without labels: open_bank().
+// kBank: the labeled images whose labels answer for those of the test split. They are the training split but for
+// sets that train on images without labels: open_bank().
 enum class Split { kTrain, kTest, kBank };
 const char* name_of(Split split);  // "train", "test", "bank"
 
-// All pictures of one split, of one size. Planar, because the first thing that a view does is to turn a row of one
+// All images of one split, of one size. Planar, because the first thing that a view does is to turn a row of one
 // channel into floats.
-struct PictureSet {
+struct ImageSet {
   int64_t count = 0, height = 0, width = 0;
   std::vector<uint8_t> pixels;  // [count, 3, height, width]
   std::vector<int32_t> labels;  // [count], indices into class_names
   std::vector<std::string> class_names;
 };
 
-// Told the height and width of a whole picture; answers 1, 2, 4 or 8: at which part of its size it may be decoded.
+// Told the height and width of a whole image; answers 1, 2, 4 or 8: at which part of its size it may be decoded.
 using ChooseReduction = std::function<int(int64_t height, int64_t width)>;
 
 class Dataset {
@@ -41,20 +41,20 @@ class Dataset {
   virtual int32_t label(int64_t i) const = 0;  // index into class_names(); only where the set has labels
   virtual const std::vector<std::string>& class_names() const = 0;
 
-  // Picture i. `storage` holds the pixels if the set does not: the view is valid as long as both live and storage is
+  // Image i. `storage` holds the pixels if the set does not: the view is valid as long as both live and storage is
   // not used again. Threads may call it at the same time, each with its own storage. Throws Error(kData) naming the
   // file.
-  virtual PictureView picture(int64_t i, std::vector<uint8_t>& storage) const = 0;
+  virtual PlanarImage image(int64_t i, std::vector<uint8_t>& storage) const = 0;
 
-  // Picture i for a use that needs no more than choose() says. choose() is called once, before the pixels are made;
-  // sets without reduced pictures hand out the whole one all the same. Otherwise as picture().
-  virtual PictureView picture_for(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const {
-    const PictureView whole = picture(i, storage);
+  // Image i for a use that needs no more than choose() says. choose() is called once, before the pixels are made;
+  // sets without reduced images hand out the whole one all the same. Otherwise as image().
+  virtual PlanarImage image_for(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const {
+    const PlanarImage whole = image(i, storage);
     choose(whole.height, whole.width);
     return whole;
   }
 
-  // True: a picture costs milliseconds, every time; false: it lies in memory.
+  // True: an image costs milliseconds, every time; false: it lies in memory.
   virtual bool decodes() const { return false; }
 
   // Where the files that were passed over are noted; null for sets that pass over none.
@@ -66,15 +66,15 @@ class Dataset {
 
 class InMemoryDataset : public Dataset {
  public:
-  explicit InMemoryDataset(PictureSet set);  // checks that the sizes agree and labels lie in range
+  explicit InMemoryDataset(ImageSet set);  // checks that the sizes agree and labels lie in range
   int64_t count() const override { return set_.count; }
   int32_t label(int64_t i) const override { return set_.labels[static_cast<size_t>(i)]; }
   const std::vector<std::string>& class_names() const override { return set_.class_names; }
-  PictureView picture(int64_t i, std::vector<uint8_t>& storage) const override;
+  PlanarImage image(int64_t i, std::vector<uint8_t>& storage) const override;
   std::string fingerprint(const Beat& beat) const override;
 
  private:
-  PictureSet set_;
+  ImageSet set_;
 };
 
 // The split that the settings name, checked whole. Throws Error(kData) with file, what was expected, what was found.
@@ -88,7 +88,7 @@ struct ChannelStatistics {
   std::array<double, 3> mean{}, std{};
 };
 
-// Over all pictures of the set, or over 1024 evenly spaced ones where it has more and decodes them. The sums are exact
+// Over all images of the set, or over 1024 evenly spaced ones where it has more and decodes them. The sums are exact
 // integers, so no order of summation exists. Error(kData) if empty.
 ChannelStatistics channel_statistics(const Dataset& dataset, const Beat& beat = no_beat);
 

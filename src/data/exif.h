@@ -1,4 +1,4 @@
-// The one thing of EXIF that a picture's pixels depend on.
+// The one thing of EXIF that an image's pixels depend on.
 #pragma once
 
 #include <cstdint>

@@ -17,13 +17,13 @@
 #include "src/config/faults.h"
 #include "src/data/bad_files.h"
 #include "src/data/folder_scan.h"
-#include "src/data/picture_file.h"
+#include "src/data/image_file.h"
 
 namespace simclr {
 namespace {
 
 constexpr size_t kMostWarnings = 20;
-constexpr int64_t kMostPictures = int64_t{1} << 31;
+constexpr int64_t kMostImages = int64_t{1} << 31;
 
 // Descriptor of an open file.
 class OpenFile {
@@ -45,17 +45,17 @@ class OpenFile {
        reason);
 }
 
-std::vector<uint8_t> read_picture_bytes(const std::string& path, int64_t max_pixels) {
+std::vector<uint8_t> read_image_bytes(const std::string& path, int64_t max_pixels) {
   const OpenFile file(path);
-  if (file.fd() < 0 && errno == EACCES) throw BadPicture("access is denied");
+  if (file.fd() < 0 && errno == EACCES) throw BadImage("access is denied");
   if (file.fd() < 0) cannot_read(path, std::strerror(errno));
   struct stat status {};
   if (::fstat(file.fd(), &status) != 0) cannot_read(path, std::strerror(errno));
   if (!S_ISREG(status.st_mode)) cannot_read(path, "it is no file any more");
   // Eight bytes a pixel is the most that a PNG has before compression; the rest is for profiles and the like.
   if (status.st_size / 8 > max_pixels + (int64_t{8} << 20))
-    throw BadPicture(
-        fmt::format("{} bytes are more than a picture of data.max_pixels: {} has", status.st_size, max_pixels));
+    throw BadImage(
+        fmt::format("{} bytes are more than an image of data.max_pixels: {} has", status.st_size, max_pixels));
   std::vector<uint8_t> bytes(static_cast<size_t>(status.st_size));
   size_t at = 0;
   while (at < bytes.size()) {
@@ -99,15 +99,15 @@ class ImageFolder final : public Dataset {
   const std::vector<std::string>& class_names() const override { return classes_; }
   bool decodes() const override { return true; }
 
-  PictureView picture(int64_t i, std::vector<uint8_t>& storage) const override {
-    return picture_for(
+  PlanarImage image(int64_t i, std::vector<uint8_t>& storage) const override {
+    return image_for(
         i, [](int64_t, int64_t) { return 1; }, storage);
   }
-  PictureView picture_for(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const override;
+  PlanarImage image_for(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const override;
   std::string fingerprint(const Beat& beat) const override;
   BadFiles* bad_files() const override { return &bad_files_; }
 
-  // The pictures of the next class, or of a set without labels. Returns how many there are.
+  // The images of the next class, or of a set without labels. Returns how many there are.
   int64_t add_class(const std::string& folder, std::vector<std::string>& oddities, const Beat& beat);
   int64_t add_no_class() {  // a class without a folder
     first_of_.push_back(count_);
@@ -120,13 +120,13 @@ class ImageFolder final : public Dataset {
 
  private:
   std::string path_of(int64_t i) const;
-  PictureView decode(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const;
+  PlanarImage decode(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const;
 
   std::string root_;
   std::vector<std::string> classes_;  // empty: no labels
   DataSettings settings_;
   int64_t count_ = 0;
-  std::vector<int64_t> first_of_;  // [classes + 1], the first picture of each class; one class without labels
+  std::vector<int64_t> first_of_;  // [classes + 1], the first image of each class; one class without labels
   NameTable names_;                // below root
   std::vector<int64_t> bytes_;
   mutable std::vector<std::atomic<bool>> is_bad_;  // found so far
@@ -144,7 +144,7 @@ int64_t ImageFolder::add_class(const std::string& folder, std::vector<std::strin
     bytes_.push_back(file.bytes);
   }
   count_ += static_cast<int64_t>(scan.files.size());
-  if (count_ >= kMostPictures) fail(ExitCode::kData, "{} has 2^31 pictures or more", shown_path(root_));
+  if (count_ >= kMostImages) fail(ExitCode::kData, "{} has 2^31 images or more", shown_path(root_));
   return static_cast<int64_t>(scan.files.size());
 }
 
@@ -152,13 +152,13 @@ std::string ImageFolder::path_of(int64_t i) const {
   return fmt::format("{}/{}", root_, names_[static_cast<size_t>(i)]);
 }
 
-PictureView ImageFolder::decode(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const {
-  const std::vector<uint8_t> file = read_picture_bytes(path_of(i), settings_.max_pixels);
-  const PictureInfo info = read_picture_info(file, settings_.max_pixels);
-  return decode_picture(file, info, choose(info.height, info.width), storage);
+PlanarImage ImageFolder::decode(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const {
+  const std::vector<uint8_t> file = read_image_bytes(path_of(i), settings_.max_pixels);
+  const ImageInfo info = read_image_info(file, settings_.max_pixels);
+  return decode_image(file, info, choose(info.height, info.width), storage);
 }
 
-PictureView ImageFolder::picture_for(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const {
+PlanarImage ImageFolder::image_for(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const {
   const int64_t first = first_of_[static_cast<size_t>(label(i))], end = first_of_[static_cast<size_t>(label(i)) + 1];
   for (int64_t tried = 0; tried < end - first; ++tried) {
     const int64_t k = first + (i - first + tried) % (end - first);
@@ -166,7 +166,7 @@ PictureView ImageFolder::picture_for(int64_t i, const ChooseReduction& choose, s
     if (is_bad.load(std::memory_order_relaxed)) continue;
     try {
       return decode(k, choose, storage);
-    } catch (const BadPicture& e) {
+    } catch (const BadImage& e) {
       if (settings_.on_error == OnDataError::kFail) {
         fail(ExitCode::kData, "{}: {}; remove or replace the file, or go on without such files: data.on_error: skip",
              shown_path(path_of(k)), e.what());
@@ -174,9 +174,9 @@ PictureView ImageFolder::picture_for(int64_t i, const ChooseReduction& choose, s
       if (!is_bad.exchange(true)) bad_files_.add(fmt::format("{}: {}", shown_path(path_of(k)), e.what()));
     }
   }
-  fail(ExitCode::kData, "none of the {} files {} is a picture that can be read; {}: {}", end - first,
+  fail(ExitCode::kData, "none of the {} files {} is an image that can be read; {}: {}", end - first,
        classes_.empty() ? "of " + shown_path(root_) : "of class " + shown(classes_[static_cast<size_t>(label(i))]),
-       "put pictures there or remove the folder", shown_path(path_of(i)));
+       "put images there or remove the folder", shown_path(path_of(i)));
 }
 
 std::string ImageFolder::fingerprint(const Beat& beat) const {
@@ -230,7 +230,7 @@ std::unique_ptr<Dataset> open_split(const std::string& root, const std::string& 
     if (test.folders.empty()) classes.clear();
     for (const std::string& name : test.folders) {
       if (classes.empty() || std::binary_search(classes.begin(), classes.end(), name)) continue;
-      fail(ExitCode::kData, "{}/{} has no class folder of this name in {}: test pictures need the classes of training",
+      fail(ExitCode::kData, "{}/{} has no class folder of this name in {}: test images need the classes of training",
            shown_path(mine), shown_path(name), shown_path(root));
     }
   }
@@ -239,14 +239,14 @@ std::unique_ptr<Dataset> open_split(const std::string& root, const std::string& 
   for (const std::string& name : classes) {
     const bool is_there = split == Split::kTrain || is_folder(fmt::format("{}/{}", mine, name));
     const int64_t found = is_there ? set->add_class(name, oddities, beat) : set->add_no_class();
-    if (found == 0) oddities.push_back(fmt::format("class {} has no pictures in {}", shown(name), shown_path(mine)));
+    if (found == 0) oddities.push_back(fmt::format("class {} has no images in {}", shown(name), shown_path(mine)));
   }
   set->end();
   if (!classes.empty() && split == Split::kTrain && top.others > 0)
     oddities.push_back(
         fmt::format("{} files that lie in {} beside the class folders are not used", top.others, shown_path(root)));
   if (split == Split::kTrain && set->count() == 0)
-    fail(ExitCode::kData, "{} holds no pictures; expected JPEG or PNG files, in a folder per class or flat",
+    fail(ExitCode::kData, "{} holds no images; expected JPEG or PNG files, in a folder per class or flat",
          shown_path(root));
   warn_of(std::move(oddities), mine);
   return set;

@@ -11,7 +11,7 @@
 #include <jerror.h>
 
 #include "src/data/exif.h"
-#include "src/data/picture_codecs.h"
+#include "src/data/image_codecs.h"
 #include "src/data/upright_rows.h"
 
 namespace simclr {
@@ -55,10 +55,10 @@ class JpegReader {
 
   jpeg_decompress_struct& jpeg() { return jpeg_; }
 
-  // Calls of the library. Nothing with a destructor may live in `calls`. BadPicture if the library gave up.
+  // Calls of the library. Nothing with a destructor may live in `calls`. BadImage if the library gave up.
   template <typename Calls>
   void guard(const Calls& calls) {
-    if (!returns(calls)) throw BadPicture(fmt::format("libjpeg cannot read it: {}", message_.data()));
+    if (!returns(calls)) throw BadImage(fmt::format("libjpeg cannot read it: {}", message_.data()));
   }
 
  private:
@@ -110,20 +110,20 @@ void cmyk_to_rgb(uint8_t* row, int64_t width, bool inverted) {
 
 }  // namespace
 
-PictureInfo read_jpeg_info(std::span<const uint8_t> file) {
+ImageInfo read_jpeg_info(std::span<const uint8_t> file) {
   JpegReader reader(file);
   const jpeg_decompress_struct& jpeg = reader.jpeg();
   if (jpeg.num_components != 1 && jpeg.num_components != 3 && jpeg.num_components != 4)
-    throw BadPicture(fmt::format("it has {} channels; 1, 3 and 4 can be read", jpeg.num_components));
-  PictureInfo info{.kind = PictureKind::kJpeg,
-                   .height = jpeg.image_height,
-                   .width = jpeg.image_width,
-                   .orientation = orientation_of(jpeg)};
+    throw BadImage(fmt::format("it has {} channels; 1, 3 and 4 can be read", jpeg.num_components));
+  ImageInfo info{.kind = ImageKind::kJpeg,
+                 .height = jpeg.image_height,
+                 .width = jpeg.image_width,
+                 .orientation = orientation_of(jpeg)};
   if (info.orientation >= 5) std::swap(info.height, info.width);
   return info;
 }
 
-PictureView decode_jpeg(std::span<const uint8_t> file, const PictureInfo& info, int reduction,
+PlanarImage decode_jpeg(std::span<const uint8_t> file, const ImageInfo& info, int reduction,
                         std::vector<uint8_t>& storage) {
   JpegReader reader(file);
   jpeg_decompress_struct& jpeg = reader.jpeg();

@@ -51,11 +51,11 @@ SplitFiles open_split(const fs::path& folder, Split split) {
   const std::vector<int64_t>& shape = files.images.shape();
   const std::string images = shown_path(files.images.path().string());
   if (shape[1] != kSide || shape[2] != kSide)
-    fail(ExitCode::kData, "{} has pictures of {}x{} pixels, expected {}x{}; {}", images, shape[1], shape[2], kSide,
-         kSide, kDownload);
-  if (shape[0] == 0) fail(ExitCode::kData, "{} has no pictures; {}", images, kDownload);
+    fail(ExitCode::kData, "{} has images of {}x{} pixels, expected {}x{}; {}", images, shape[1], shape[2], kSide, kSide,
+         kDownload);
+  if (shape[0] == 0) fail(ExitCode::kData, "{} has no images; {}", images, kDownload);
   if (files.labels.shape()[0] != shape[0])
-    fail(ExitCode::kData, "{} has {} labels, {} has {} pictures: mixed from two sets; {}",
+    fail(ExitCode::kData, "{} has {} labels, {} has {} images: mixed from two sets; {}",
          shown_path(files.labels.path().string()), files.labels.shape()[0], images, shape[0], kDownload);
   return files;
 }
@@ -70,7 +70,7 @@ std::vector<int32_t> checked_labels(const std::vector<uint8_t>& bytes, const fs:
 
 }  // namespace
 
-PictureSet read_mnist(const std::string& path, Split split, const Beat& beat) {
+ImageSet read_mnist(const std::string& path, Split split, const Beat& beat) {
   FolderSearch search{
       .set = "MNIST", .files = {}, .subfolders = {"raw", "MNIST/raw"}, .others = {}, .download = kDownload};
   for (const char* part : {"train", "t10k"})
@@ -79,7 +79,7 @@ PictureSet read_mnist(const std::string& path, Split split, const Beat& beat) {
   open_split(folder, split == Split::kTest ? Split::kTrain : Split::kTest);  // the other one
   SplitFiles files = open_split(folder, split);
 
-  PictureSet set{
+  ImageSet set{
       .count = files.images.shape()[0],
       .height = kSide,
       .width = kSide,
@@ -89,8 +89,8 @@ PictureSet read_mnist(const std::string& path, Split split, const Beat& beat) {
   const std::vector<uint8_t> gray = files.images.read(beat);  // [count, 28, 28]
   set.pixels.resize(gray.size() * 3);
   auto out = set.pixels.begin();
-  for (auto picture = gray.begin(); picture != gray.end(); picture += kPixels) {
-    for (int channel = 0; channel < 3; ++channel) out = std::copy(picture, picture + kPixels, out);
+  for (auto image = gray.begin(); image != gray.end(); image += kPixels) {
+    for (int channel = 0; channel < 3; ++channel) out = std::copy(image, image + kPixels, out);
   }
   return set;
 }

@@ -1,4 +1,4 @@
-// MNIST and sets of the same files (Fashion-MNIST, KMNIST): idx files of 28x28 gray pictures and of labels 0..9, as
+// MNIST and sets of the same files (Fashion-MNIST, KMNIST): idx files of 28x28 gray images and of labels 0..9, as
 // distributed (.gz) or unpacked: train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-..., t10k-labels-...
 #pragma once
 
@@ -13,6 +13,6 @@ namespace simclr {
 // of .gz and labels of the split. Memory is taken by a header's word only as far as the file's size can bear it out.
 // Any count is read. Classes are the digits, unless class_names.txt beside the files names them. Error(kData): file,
 // expected, found, what to do.
-PictureSet read_mnist(const std::string& path, Split split, const Beat& beat = no_beat);
+ImageSet read_mnist(const std::string& path, Split split, const Beat& beat = no_beat);
 
 }  // namespace simclr

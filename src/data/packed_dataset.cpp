@@ -16,8 +16,8 @@ class PackedDataset final : public Dataset {
   bool has_labels() const override { return file_.has_labels(split_); }
   int32_t label(int64_t i) const override { return entries_[static_cast<size_t>(i)].label; }
   const std::vector<std::string>& class_names() const override { return file_.class_names(); }
-  PictureView picture(int64_t i, std::vector<uint8_t>&) const override {
-    return file_.picture(entries_[static_cast<size_t>(i)]);
+  PlanarImage image(int64_t i, std::vector<uint8_t>&) const override {
+    return file_.image(entries_[static_cast<size_t>(i)]);
   }
   std::string fingerprint(const Beat&) const override { return file_.content_hash(split_); }
 
@@ -32,7 +32,7 @@ class PackedDataset final : public Dataset {
 std::unique_ptr<Dataset> open_packed(const std::string& path, Split split) {
   PackedFile file(path);
   if (file.entries(split).empty())
-    fail(ExitCode::kData, "{} has no {} pictures; pack a set that has them", shown_path(path), name_of(split));
+    fail(ExitCode::kData, "{} has no {} images; pack a set that has them", shown_path(path), name_of(split));
   return std::make_unique<PackedDataset>(std::move(file), split);
 }
 

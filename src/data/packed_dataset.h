@@ -1,4 +1,4 @@
-// Splits of a packed file as data sets. The file is mapped: pictures are neither decoded nor copied.
+// Splits of a packed file as data sets. The file is mapped: images are neither decoded nor copied.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace simclr {
 
-// `path` is the file. The fingerprint is the hash that was written with the pictures. Error(kData), also for a split
-// without pictures.
+// `path` is the file. The fingerprint is the hash that was written with the images. Error(kData), also for a split
+// without images.
 std::unique_ptr<Dataset> open_packed(const std::string& path, Split split);
 
 // Null where the training split has the labels itself.

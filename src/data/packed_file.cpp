@@ -29,10 +29,10 @@ std::array<char, 64> digits(Sha256& hash) {
   return text;
 }
 
-void hash_picture(Sha256& hash, const PictureView& picture, int32_t label) {
-  const std::array<int64_t, 3> facts = {picture.height, picture.width, label};
+void hash_image(Sha256& hash, const PlanarImage& image, int32_t label) {
+  const std::array<int64_t, 3> facts = {image.height, image.width, label};
   hash.update(facts.data(), sizeof facts);
-  hash.update(picture.pixels, static_cast<size_t>(picture.bytes()));
+  hash.update(image.pixels, static_cast<size_t>(image.bytes()));
 }
 
 }  // namespace
@@ -55,22 +55,22 @@ void PackedWriter::start(Split split, bool has_labels) {
   const auto next = static_cast<size_t>(split);
   SIMCLR_CHECK(next >= split_ && tail_.counts[next] == 0, "split {} after {}", next, split_);
   while (split_ < next) end_split();
-  if (has_labels) tail_.labelled |= 1U << next;
+  if (has_labels) tail_.labeled |= 1U << next;
 }
 
-void PackedWriter::add(const PictureView& picture, int32_t label) {
-  const bool labelled = (tail_.labelled >> split_ & 1) != 0;
-  SIMCLR_CHECK(picture.height >= 1 && picture.width >= 1 && picture.height <= kMostSide && picture.width <= kMostSide,
-               "a picture of {}x{} pixels", picture.height, picture.width);
-  SIMCLR_CHECK(labelled ? label >= 0 && static_cast<size_t>(label) < class_names_.size() : label == -1,
+void PackedWriter::add(const PlanarImage& image, int32_t label) {
+  const bool labeled = (tail_.labeled >> split_ & 1) != 0;
+  SIMCLR_CHECK(image.height >= 1 && image.width >= 1 && image.height <= kMostSide && image.width <= kMostSide,
+               "an image of {}x{} pixels", image.height, image.width);
+  SIMCLR_CHECK(labeled ? label >= 0 && static_cast<size_t>(label) < class_names_.size() : label == -1,
                "label {} of {} classes", label, class_names_.size());
   entries_.push_back({.offset = written_,
-                      .height = static_cast<uint32_t>(picture.height),
-                      .width = static_cast<uint32_t>(picture.width),
+                      .height = static_cast<uint32_t>(image.height),
+                      .width = static_cast<uint32_t>(image.width),
                       .label = label});
-  hash_picture(content_, picture, label);
-  file_.write(std::as_bytes(std::span(picture.pixels, static_cast<size_t>(picture.bytes()))));
-  written_ += static_cast<uint64_t>(picture.bytes());
+  hash_image(content_, image, label);
+  file_.write(std::as_bytes(std::span(image.pixels, static_cast<size_t>(image.bytes()))));
+  written_ += static_cast<uint64_t>(image.bytes());
   ++tail_.counts[split_];
 }
 
@@ -121,14 +121,14 @@ void PackedFile::check_tail() {
   const uint64_t end = bytes - kTailBytes;  // of the names
   std::memcpy(&tail_, file_.data() + end, kTailBytes);
   if (tail_.mark != kMark) refuse("does not end with SIMCLRPK: cut off or still being written");
-  uint64_t pictures = 0;
+  uint64_t images = 0;
   bool fits = tail_.entries_at >= kStartBytes && tail_.entries_at % 8 == 0 && tail_.entries_at <= tail_.names_at &&
               tail_.names_at <= end;
   for (const uint64_t count : tail_.counts) {
     fits = fits && count <= bytes / kEntryBytes;
-    pictures += fits ? count : 0;
+    images += fits ? count : 0;
   }
-  if (!fits || tail_.names_at - tail_.entries_at != pictures * kEntryBytes)
+  if (!fits || tail_.names_at - tail_.entries_at != images * kEntryBytes)
     refuse("has a damaged tail: its parts do not fit the file");
   Sha256 described;
   described.update(file_.data() + tail_.entries_at, end - tail_.entries_at);
@@ -159,13 +159,13 @@ void PackedFile::check_entries() {
       const bool sized = e.height >= 1 && e.width >= 1 && e.height <= kMostSide && e.width <= kMostSide;
       if (!sized || e.offset < kStartBytes || e.offset > tail_.entries_at ||
           uint64_t{3} * e.height * e.width > tail_.entries_at - e.offset) {
-        refuse(fmt::format("{} picture {} ({}x{} at {}) lies outside the pixels", name_of(split), i, e.height, e.width,
+        refuse(fmt::format("{} image {} ({}x{} at {}) lies outside the pixels", name_of(split), i, e.height, e.width,
                            e.offset));
       }
-      const bool labelled =
+      const bool labeled =
           has_labels(split) ? e.label >= 0 && static_cast<uint32_t>(e.label) < tail_.classes : e.label == -1;
-      if (!labelled)
-        refuse(fmt::format("{} picture {} has label {} of {} classes", name_of(split), i, e.label, tail_.classes));
+      if (!labeled)
+        refuse(fmt::format("{} image {} has label {} of {} classes", name_of(split), i, e.label, tail_.classes));
       ++i;
     }
   }
@@ -179,7 +179,7 @@ std::span<const PackedEntry> PackedFile::entries(Split split) const {
   return {all + before, static_cast<size_t>(tail_.counts[index])};
 }
 
-PictureView PackedFile::picture(const PackedEntry& entry) const {
+PlanarImage PackedFile::image(const PackedEntry& entry) const {
   return {file_.data() + entry.offset, entry.height, entry.width};
 }
 
@@ -191,7 +191,7 @@ std::string PackedFile::content_hash(Split split) const {
 bool PackedFile::matches_content(Split split, const Beat& beat) const {
   Sha256 hash;
   for (const PackedEntry& entry : entries(split)) {
-    hash_picture(hash, picture(entry), entry.label);
+    hash_image(hash, image(entry), entry.label);
     beat();
   }
   return hash.hex() == content_hash(split);

@@ -1,10 +1,10 @@
-// A data set as one file of decoded pictures, for those whose loader is the bottleneck: `simclr_train pack` writes it,
+// A data set as one file of decoded images, for those whose loader is the bottleneck: `simclr_train pack` writes it,
 // data.format: packed reads it. This is the layout, its writer and its checks; packed_dataset.h shows it as a Dataset.
 //
 //   "SIMCLRPK", version (u32), 0 (u32)
-//   pixels            of each picture, planar RGB [3, height, width], without gaps
+//   pixels            of each image, planar RGB [3, height, width], without gaps
 //   0 to 7 bytes      of zeros, up to a multiple of 8
-//   entries           24 bytes a picture: offset (u64), height, width (u32), label (i32, -1: none), 0 (u32); train,
+//   entries           24 bytes an image: offset (u64), height, width (u32), label (i32, -1: none), 0 (u32); train,
 //   then
 //                     test, then bank
 //   names of classes  of each: length (u32), bytes
@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/augment/picture.h"
+#include "kernels/augment/planar_image.h"
 #include "src/base/file.h"
 #include "src/base/sha256.h"
 #include "src/data/dataset.h"
@@ -41,7 +41,7 @@ struct PackedTail {
   std::array<uint64_t, kPackedSplits> counts{};
   uint64_t entries_at = 0, names_at = 0;  // offsets in the file
   uint32_t classes = 0;
-  uint32_t labelled = 0;                                       // bit s: split s has labels
+  uint32_t labeled = 0;                                        // bit s: split s has labels
   std::array<std::array<char, 64>, kPackedSplits> contents{};  // sha256 of sizes, labels, pixels of a split; digits
   std::array<char, 64> described{};                            // sha256 of entries, names and the tail so far
   std::array<char, 8> mark{};                                  // "SIMCLRPK"
@@ -53,7 +53,7 @@ class PackedWriter {
   PackedWriter(const std::filesystem::path& path, std::vector<std::string> class_names);
 
   void start(Split split, bool has_labels);  // in the order of Split, each at most once
-  void add(const PictureView& picture, int32_t label);
+  void add(const PlanarImage& image, int32_t label);
   void finish();
 
  private:
@@ -76,9 +76,9 @@ class PackedFile {
   explicit PackedFile(const std::filesystem::path& path);
 
   std::span<const PackedEntry> entries(Split split) const;
-  bool has_labels(Split split) const { return (tail_.labelled >> static_cast<unsigned>(split) & 1) != 0; }
+  bool has_labels(Split split) const { return (tail_.labeled >> static_cast<unsigned>(split) & 1) != 0; }
   const std::vector<std::string>& class_names() const { return class_names_; }
-  PictureView picture(const PackedEntry& entry) const;
+  PlanarImage image(const PackedEntry& entry) const;
   std::string content_hash(Split split) const;  // as written
   bool matches_content(Split split, const Beat& beat) const;
 

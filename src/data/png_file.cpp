@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "src/data/exif.h"
-#include "src/data/picture_codecs.h"
+#include "src/data/image_codecs.h"
 #include "src/data/upright_rows.h"
 
 namespace simclr {
@@ -22,7 +22,7 @@ void check_chunk_lengths(std::span<const uint8_t> file) {
   for (size_t at = kSignatureBytes; at + kHeadBytes <= file.size();) {
     const size_t length = png_get_uint_32(file.data() + at);
     if (std::memcmp(file.data() + at + 4, "IDAT", 4) == 0) return;
-    if (length > file.size() - at - kHeadBytes) throw BadPicture("libpng cannot read it: the file ends early");
+    if (length > file.size() - at - kHeadBytes) throw BadImage("libpng cannot read it: the file ends early");
     at += kHeadBytes + length + kSumBytes;
   }
 }
@@ -66,10 +66,10 @@ class PngReader {
   png_structp png() { return png_; }
   png_infop info() { return info_; }
 
-  // Calls of the library. Nothing with a destructor may live in `calls`. BadPicture if the library gave up.
+  // Calls of the library. Nothing with a destructor may live in `calls`. BadImage if the library gave up.
   template <typename Calls>
   void guard(const Calls& calls) {
-    if (!returns(calls)) throw BadPicture(fmt::format("libpng cannot read it: {}", message_.data()));
+    if (!returns(calls)) throw BadImage(fmt::format("libpng cannot read it: {}", message_.data()));
   }
 
  private:
@@ -96,9 +96,9 @@ int orientation_of(png_structp png, png_infop info) {
 
 }  // namespace
 
-PictureInfo read_png_info(std::span<const uint8_t> file) {
+ImageInfo read_png_info(std::span<const uint8_t> file) {
   PngReader reader(file);
-  PictureInfo info{.kind = PictureKind::kPng};
+  ImageInfo info{.kind = ImageKind::kPng};
   reader.guard([&] {
     info.height = png_get_image_height(reader.png(), reader.info());
     info.width = png_get_image_width(reader.png(), reader.info());
@@ -108,7 +108,7 @@ PictureInfo read_png_info(std::span<const uint8_t> file) {
   return info;
 }
 
-PictureView decode_png(std::span<const uint8_t> file, const PictureInfo& info, std::vector<uint8_t>& storage) {
+PlanarImage decode_png(std::span<const uint8_t> file, const ImageInfo& info, std::vector<uint8_t>& storage) {
   PngReader reader(file);
   png_structp png = reader.png();
   int passes = 1;
@@ -128,7 +128,7 @@ PictureView decode_png(std::span<const uint8_t> file, const PictureInfo& info, s
   SIMCLR_CHECK((channels == 1 || channels == 3) && row_bytes == width * channels, "{} channels, {} bytes a row of {}",
                channels, row_bytes, width);
   UprightRows rows(height, width, info.orientation, storage);
-  const int64_t kept_rows = passes == 1 ? 1 : height;  // of an interlaced picture no row is done before the last pass
+  const int64_t kept_rows = passes == 1 ? 1 : height;  // of an interlaced image no row is done before the last pass
   std::vector<uint8_t> buffer(static_cast<size_t>(kept_rows * row_bytes));
   uint8_t* const first = buffer.data();
   reader.guard([&] {

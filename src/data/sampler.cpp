@@ -18,7 +18,7 @@ uint32_t scale_64(uint32_t low, uint32_t high, uint32_t n) {
 }  // namespace
 
 std::vector<uint32_t> epoch_order(uint64_t seed, int64_t epoch, int64_t count) {
-  SIMCLR_CHECK(epoch >= 0 && count >= 0 && count < (int64_t{1} << 32), "epoch {}, {} pictures", epoch, count);
+  SIMCLR_CHECK(epoch >= 0 && count >= 0 && count < (int64_t{1} << 32), "epoch {}, {} images", epoch, count);
   std::vector<uint32_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), 0u);
   PhiloxStream random(philox_key(seed, RandomPurpose::kSampleOrder), 0, static_cast<uint32_t>(epoch),
@@ -39,8 +39,8 @@ SamplePlan::SamplePlan(const SamplePlanSettings& settings) : settings_(settings)
   }
   if (count < batch) {
     const int64_t most = count / shards * shards;
-    fail(ExitCode::kData, "the training split has {} pictures, fewer than one global batch of {}: {}", count, batch,
-         most >= 2 ? fmt::format("lower train.global_batch, to {} at most, or add pictures", most) : "add pictures");
+    fail(ExitCode::kData, "the training split has {} images, fewer than one global batch of {}: {}", count, batch,
+         most >= 2 ? fmt::format("lower train.global_batch, to {} at most, or add images", most) : "add images");
   }
 }
 

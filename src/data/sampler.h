@@ -1,4 +1,4 @@
-// Which pictures make up which step: a pure function of (seed, step), the same on every rank. Steps count from 0 over
+// Which images make up which step: a pure function of (seed, step), the same on every rank. Steps count from 0 over
 // the whole run, so a resumed run goes on where it stopped, in the middle of an epoch too.
 #pragma once
 
@@ -17,25 +17,25 @@ std::vector<uint32_t> epoch_order(uint64_t seed, int64_t epoch, int64_t count);
 
 struct SamplePlanSettings {
   uint64_t seed = 0;
-  int64_t count = 0;         // pictures
-  int64_t global_batch = 0;  // pictures a step, B
+  int64_t count = 0;         // images
+  int64_t global_batch = 0;  // images a step, B
   int64_t shards = 0;        // parts of the global batch, S; divides B
 };
 
-// Cuts each epoch's order into steps of B pictures and those into S shards of n = B/S; the incomplete last step is
+// Cuts each epoch's order into steps of B images and those into S shards of n = B/S; the incomplete last step is
 // dropped. Threads may call it at the same time.
 class SamplePlan {
  public:
-  // Error(kData) for fewer pictures than one global batch, Error(kUsage) for a batch that the shards do not divide.
+  // Error(kData) for fewer images than one global batch, Error(kUsage) for a batch that the shards do not divide.
   explicit SamplePlan(const SamplePlanSettings& settings);
 
   int64_t steps_per_epoch() const { return settings_.count / settings_.global_batch; }
-  int64_t dropped_per_epoch() const { return settings_.count % settings_.global_batch; }  // pictures
+  int64_t dropped_per_epoch() const { return settings_.count % settings_.global_batch; }  // images
   int64_t images_per_shard() const { return settings_.global_batch / settings_.shards; }
   int64_t shards() const { return settings_.shards; }
   int64_t epoch_of(int64_t step) const { return step / steps_per_epoch(); }
 
-  // The n pictures of a shard in a step.
+  // The n images of a shard in a step.
   std::vector<int64_t> samples_of(int64_t step, int64_t shard) const;
 
  private:

@@ -15,34 +15,34 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kSide = 96, kPlane = kSide * kSide, kPictureBytes = 3 * kPlane;
+constexpr int64_t kSide = 96, kPlane = kSide * kSide, kImageBytes = 3 * kPlane;
 constexpr int kClasses = 10;
 constexpr const char* kAllNeeded =
     "the five .bin files of STL-10 are all needed: download stl10_binary.tar.gz from "
     "https://cs.stanford.edu/~acoates/stl10/, and unpack it";
 
-struct Pictures {
+struct Images {
   MappedFile file;
   int64_t count = 0;
 };
 
-Pictures open_pictures(const fs::path& path) {
-  Pictures pictures{MappedFile(path, kAllNeeded)};
-  const int64_t bytes = pictures.file.size();
-  if (bytes == 0 || bytes % kPictureBytes != 0) {
+Images open_images(const fs::path& path) {
+  Images images{MappedFile(path, kAllNeeded)};
+  const int64_t bytes = images.file.size();
+  if (bytes == 0 || bytes % kImageBytes != 0) {
     fail(ExitCode::kData,
          "{} has {} bytes, expected a non-zero multiple of {} (3 planes of {}x{} bytes): damaged or incomplete; {}",
-         shown_path(path.string()), bytes, kPictureBytes, kSide, kSide, kAllNeeded);
+         shown_path(path.string()), bytes, kImageBytes, kSide, kSide, kAllNeeded);
   }
-  pictures.count = bytes / kPictureBytes;
-  return pictures;
+  images.count = bytes / kImageBytes;
+  return images;
 }
 
-MappedFile open_labels(const fs::path& path, const fs::path& pictures, int64_t count) {
+MappedFile open_labels(const fs::path& path, const fs::path& images, int64_t count) {
   MappedFile labels(path, kAllNeeded);
   if (labels.size() != count) {
-    fail(ExitCode::kData, "{} has {} labels, {} has {} pictures: mixed from two copies or incomplete; {}",
-         shown_path(path.string()), labels.size(), pictures.filename().string(), count, kAllNeeded);
+    fail(ExitCode::kData, "{} has {} labels, {} has {} images: mixed from two copies or incomplete; {}",
+         shown_path(path.string()), labels.size(), images.filename().string(), count, kAllNeeded);
   }
   return labels;
 }
@@ -62,17 +62,17 @@ std::vector<int32_t> checked_labels(const MappedFile& bytes, const fs::path& pat
 
 class Stl10 final : public Dataset {
  public:
-  Stl10(std::vector<Pictures> parts, std::vector<int32_t> labels, std::vector<std::string> class_names)
+  Stl10(std::vector<Images> parts, std::vector<int32_t> labels, std::vector<std::string> class_names)
       : parts_(std::move(parts)), labels_(std::move(labels)), class_names_(std::move(class_names)) {
-    for (const Pictures& part : parts_) count_ += part.count;
+    for (const Images& part : parts_) count_ += part.count;
   }
   int64_t count() const override { return count_; }
   bool has_labels() const override { return !labels_.empty(); }
   int32_t label(int64_t i) const override { return labels_.at(static_cast<size_t>(i)); }
   const std::vector<std::string>& class_names() const override { return class_names_; }
 
-  PictureView picture(int64_t i, std::vector<uint8_t>& storage) const override {
-    if (storage.size() < kPictureBytes) storage.resize(kPictureBytes);
+  PlanarImage image(int64_t i, std::vector<uint8_t>& storage) const override {
+    if (storage.size() < kImageBytes) storage.resize(kImageBytes);
     const uint8_t* by_columns = stored(i);
     for (int64_t c = 0; c < 3; ++c) transpose(by_columns + c * kPlane, storage.data() + c * kPlane);
     return {storage.data(), kSide, kSide};
@@ -82,19 +82,18 @@ class Stl10 final : public Dataset {
     Sha256 hash;
     hash.update(fmt::format("stl10 {} {};", count_, labels_.size()));
     const auto update = [&](const std::byte* piece, size_t bytes) { hash.update(piece, bytes); };
-    for (const Pictures& part : parts_)
-      in_pieces(part.file.data(), static_cast<size_t>(part.file.size()), beat, update);
+    for (const Images& part : parts_) in_pieces(part.file.data(), static_cast<size_t>(part.file.size()), beat, update);
     in_pieces(labels_.data(), labels_.size() * sizeof(int32_t), beat, update);
     return hash.hex();
   }
 
  private:
   const uint8_t* stored(int64_t i) const {
-    for (const Pictures& part : parts_) {
-      if (i < part.count) return part.file.data() + i * kPictureBytes;
+    for (const Images& part : parts_) {
+      if (i < part.count) return part.file.data() + i * kImageBytes;
       i -= part.count;
     }
-    fail(ExitCode::kOther, "internal error: picture {} behind the end of STL-10", i);
+    fail(ExitCode::kOther, "internal error: image {} behind the end of STL-10", i);
   }
 
   // In tiles, so that a line of the cache serves all its bytes.
@@ -107,7 +106,7 @@ class Stl10 final : public Dataset {
           for (int64_t x = x0; x < x0 + kTile; ++x) out[y * kSide + x] = in[x * kSide + y];
   }
 
-  std::vector<Pictures> parts_;
+  std::vector<Images> parts_;
   std::vector<int32_t> labels_;  // [count], or empty
   std::vector<std::string> class_names_;
   int64_t count_ = 0;
@@ -124,14 +123,14 @@ std::unique_ptr<Dataset> open_stl10(const std::string& path, Split split) {
                                          {"stl10_matlab/train.mat", "the Matlab version of STL-10"}},
                               .download = "download stl10_binary.tar.gz from https://cs.stanford.edu/~acoates/stl10/, "
                                           "and unpack it"});
-  Pictures train = open_pictures(folder / "train_X.bin"), test = open_pictures(folder / "test_X.bin"),
-           unlabeled = open_pictures(folder / "unlabeled_X.bin");
+  Images train = open_images(folder / "train_X.bin"), test = open_images(folder / "test_X.bin"),
+         unlabeled = open_images(folder / "unlabeled_X.bin");
   const MappedFile train_labels = open_labels(folder / "train_y.bin", "train_X.bin", train.count),
                    test_labels = open_labels(folder / "test_y.bin", "test_X.bin", test.count);
   std::vector<std::string> names =
       read_class_names(folder / "class_names.txt",
                        {"airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey", "ship", "truck"});
-  std::vector<Pictures> parts;
+  std::vector<Images> parts;
   std::vector<int32_t> labels;
   if (split == Split::kTest) {
     labels = checked_labels(test_labels, folder / "test_y.bin");

@@ -1,4 +1,4 @@
-// Draws the synthetic pictures: shapes as signed distances in pixels, one pixel of anti-aliasing.
+// Draws the synthetic images: shapes as signed distances in pixels, one pixel of anti-aliasing.
 #include "src/data/synthetic.h"
 
 #include <algorithm>
@@ -22,10 +22,10 @@ enum Shape { kDisc, kSquare, kTriangle, kStar, kCross, kRing, kCrescent, kBars, 
 const std::array<const char*, kShapes> kNames = {"disc",  "square", "triangle", "star",
                                                  "cross", "ring",   "crescent", "bars"};
 
-using Colour = std::array<float, 3>;
+using Color = std::array<float, 3>;
 using Canvas = std::array<std::array<float, kPixels>, 3>;  // [3, 32, 32], values around [0, 1]
 
-float luma(const Colour& c) {
+float luma(const Color& c) {
   return 0.299f * c[0] + 0.587f * c[1] + 0.114f * c[2];
 }
 float clamp01(float v) {
@@ -70,10 +70,10 @@ float distance_to(Shape shape, float x, float y, float r) {
   return 0;
 }
 
-// A dark gradient between two near colours, with a faint grating.
+// A dark gradient between two near colors, with a faint grating.
 void draw_background(PhiloxStream& random, Canvas& canvas) {
   const float base = random.uniform(0.06f, 0.18f);
-  Colour from{}, to{};
+  Color from{}, to{};
   for (float& v : from) v = clamp01(base + random.uniform(-0.03f, 0.03f));
   const float drift = random.uniform(-0.06f, 0.06f);
   for (size_t c = 0; c < 3; ++c) to[c] = clamp01(from[c] + drift + random.uniform(-0.03f, 0.03f));
@@ -88,17 +88,17 @@ void draw_background(PhiloxStream& random, Canvas& canvas) {
   }
 }
 
-// A light colour whose hue carries no brightness: luma and saturation are drawn, the hue is any.
-Colour draw_pastel(PhiloxStream& random) {
+// A light color whose hue carries no brightness: luma and saturation are drawn, the hue is any.
+Color draw_pastel(PhiloxStream& random) {
   const float hue = random.uniform(0, 6), brightness = random.uniform(0.6f, 0.8f),
               saturation = random.uniform(0, 0.35f);
-  Colour pure{};  // HSV(hue, 1, 1)
+  Color pure{};  // HSV(hue, 1, 1)
   for (size_t c = 0; c < 3; ++c) {
     const float k = std::fmod(static_cast<float>(5 - 2 * static_cast<int>(c)) + hue, 6.0f);
     pure[c] = 1 - clamp01(std::min(k, 4 - k));
   }
-  const float grey = luma(pure);
-  for (float& v : pure) v = clamp01(brightness + saturation * (v - grey));
+  const float gray = luma(pure);
+  for (float& v : pure) v = clamp01(brightness + saturation * (v - gray));
   return pure;
 }
 
@@ -106,11 +106,11 @@ struct Copy {
   float x = 0, y = 0, radius = 0;
 };
 
-void draw_copy(Shape shape, const Copy& copy, const Colour& colour, float rotation, Canvas& canvas) {
+void draw_copy(Shape shape, const Copy& copy, const Color& color, float rotation, Canvas& canvas) {
   const float cosine = std::cos(rotation), sine = std::sin(rotation);
   const float reach = 1.5f * copy.radius + 1;  // bars and square corners lie within sqrt(2) radii
-  const auto first = [&](float centre) { return std::max<int64_t>(0, static_cast<int64_t>(centre - reach)); };
-  const auto last = [&](float centre) { return std::min<int64_t>(kSide - 1, static_cast<int64_t>(centre + reach)); };
+  const auto first = [&](float center) { return std::max<int64_t>(0, static_cast<int64_t>(center - reach)); };
+  const auto last = [&](float center) { return std::min<int64_t>(kSide - 1, static_cast<int64_t>(center + reach)); };
   for (int64_t row = first(copy.y); row <= last(copy.y); ++row) {
     for (int64_t column = first(copy.x); column <= last(copy.x); ++column) {
       const float x = static_cast<float>(column) + 0.5f - copy.x, y = static_cast<float>(row) + 0.5f - copy.y;
@@ -119,7 +119,7 @@ void draw_copy(Shape shape, const Copy& copy, const Colour& colour, float rotati
       if (coverage == 0) continue;
       for (size_t c = 0; c < 3; ++c) {
         float& v = canvas[c][static_cast<size_t>(row * kSide + column)];
-        v = v * (1 - coverage) + colour[c] * coverage;
+        v = v * (1 - coverage) + color[c] * coverage;
       }
     }
   }
@@ -139,8 +139,8 @@ void draw_copies(PhiloxStream& random, Shape shape, Canvas& canvas) {
         [&](const Copy& o) { return std::hypot(copy.x - o.x, copy.y - o.y) >= 0.95f * (copy.radius + o.radius); });
     if (!free) continue;
     placed[count++] = copy;
-    const Colour colour = draw_pastel(random);
-    draw_copy(shape, copy, colour, random.uniform(-kPi, kPi), canvas);
+    const Color color = draw_pastel(random);
+    draw_copy(shape, copy, color, random.uniform(-kPi, kPi), canvas);
   }
 }
 
@@ -159,12 +159,12 @@ void finish(PhiloxStream& random, const Canvas& canvas, uint8_t* pixels) {
 
 }  // namespace
 
-PictureSet draw_synthetic(const SyntheticSettings& settings, Split split, const Beat& beat) {
-  PictureSet set;
+ImageSet draw_synthetic(const SyntheticSettings& settings, Split split, const Beat& beat) {
+  ImageSet set;
   set.count = split == Split::kTrain ? settings.train_images : settings.test_images;
   set.height = set.width = kSide;
   if (set.count < 1)
-    fail(ExitCode::kData, "data.synthetic.{}_images is {}: at least one picture is needed", name_of(split), set.count);
+    fail(ExitCode::kData, "data.synthetic.{}_images is {}: at least one image is needed", name_of(split), set.count);
   set.class_names.assign(kNames.begin(), kNames.end());
   set.pixels.resize(static_cast<size_t>(set.count * 3 * kPixels));
   set.labels.resize(static_cast<size_t>(set.count));

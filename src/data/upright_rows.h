@@ -1,18 +1,18 @@
-// Where the rows of a stored picture go so that it stands upright, planar.
+// Where the rows of a stored image go so that it stands upright, planar.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "kernels/augment/picture.h"
+#include "kernels/augment/planar_image.h"
 
 namespace simclr {
 
-// Takes the rows of a stored picture in any order and writes them upright, as planar RGB. Plain data without a
+// Takes the rows of a stored image in any order and writes them upright, as planar RGB. Plain data without a
 // destructor: decoders that leave by longjmp may hold one.
 class UprightRows {
  public:
-  // A stored picture of height x width. storage: becomes [3, height, width] of the upright picture.
+  // A stored image of height x width. storage: becomes [3, height, width] of the upright image.
   UprightRows(int64_t height, int64_t width, int orientation, std::vector<uint8_t>& storage)
       : stored_width_(width),
         height_(orientation >= 5 ? width : height),
@@ -23,9 +23,9 @@ class UprightRows {
     pixels_ = storage.data();
   }
 
-  PictureView view() const { return {pixels_, height_, width_}; }
+  PlanarImage view() const { return {pixels_, height_, width_}; }
 
-  // Row y of the stored picture: `channels` interleaved bytes a pixel, 1 (gray) or 3 (RGB).
+  // Row y of the stored image: `channels` interleaved bytes a pixel, 1 (gray) or 3 (RGB).
   void put(int64_t y, const uint8_t* row, int64_t channels) {
     const int64_t start = place(y, 0), step = stored_width_ > 1 ? place(y, 1) - start : 1;
     const int64_t plane = height_ * width_;
@@ -41,7 +41,7 @@ class UprightRows {
   }
 
  private:
-  // Of stored pixel (y, x) in a plane of the upright picture. What the values mean: EXIF 2.3, tag Orientation.
+  // Of stored pixel (y, x) in a plane of the upright image. What the values mean: EXIF 2.3, tag Orientation.
   int64_t place(int64_t y, int64_t x) const {
     const int64_t bottom = height_ - 1, right = width_ - 1;
     switch (orientation_) {

@@ -62,17 +62,17 @@ double effective_rank(const CpuExec& exec, const std::vector<double>& x, int64_t
 }  // namespace
 
 EmbeddingStatistics measure_embeddings(const CpuExec& exec, const ConstMatrix& embeddings, const Beat& beat) {
-  const int64_t rows = embeddings.rows, cols = embeddings.cols, pictures = rows / 2;
-  SIMCLR_CHECK(rows % 2 == 0 && pictures >= 2 && cols >= 1, "embeddings [{}, {}]", rows, cols);
+  const int64_t rows = embeddings.rows, cols = embeddings.cols, images = rows / 2;
+  SIMCLR_CHECK(rows % 2 == 0 && images >= 2 && cols >= 1, "embeddings [{}, {}]", rows, cols);
   std::vector<double> x(static_cast<size_t>(rows * cols));
   for (int64_t i = 0; i < rows; ++i) std::copy_n(embeddings.row(i), cols, x.data() + i * cols);
 
   EmbeddingStatistics result;
-  for (int64_t i = 0; i < pictures; ++i)
+  for (int64_t i = 0; i < images; ++i)
     result.alignment += square_distance(x.data() + 2 * i * cols, x.data() + (2 * i + 1) * cols, cols);
-  result.alignment /= static_cast<double>(pictures);
+  result.alignment /= static_cast<double>(images);
 
-  std::vector<double> potential(static_cast<size_t>(rows));  // of a row with the later pictures, same view
+  std::vector<double> potential(static_cast<size_t>(rows));  // of a row with the later images, same view
   parallel_for(exec, rows, [&](int64_t i, int thread) {
     double sum = 0;
     for (int64_t j = i + 2; j < rows; j += 2)
@@ -82,7 +82,7 @@ EmbeddingStatistics measure_embeddings(const CpuExec& exec, const ConstMatrix& e
   });
   double sum = 0;
   for (const double p : potential) sum += p;
-  result.uniformity = std::log(sum / static_cast<double>(pictures * (pictures - 1)));
+  result.uniformity = std::log(sum / static_cast<double>(images * (images - 1)));
   result.effective_rank = effective_rank(exec, x, rows, cols, beat);
   return result;
 }

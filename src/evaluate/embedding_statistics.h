@@ -1,5 +1,5 @@
-// What the geometry of embeddings tells without a label, e_ia = unit-length embedding of view a of picture i:
-//   alignment       mean over i of |e_i1 - e_i2|^2                               0: views of a picture are one point
+// What the geometry of embeddings tells without a label, e_ia = unit-length embedding of view a of image i:
+//   alignment       mean over i of |e_i1 - e_i2|^2                               0: views of an image are one point
 //   uniformity      log mean over pairs i < j, view by view, of exp(-2 |e_ia - e_ja|^2)   -4: anywhere on the sphere,
 //   0: one point
 //                   (Wang and Isola, "Understanding Contrastive Representation Learning through Alignment and
@@ -19,11 +19,11 @@ struct EmbeddingStatistics {
   double alignment = 0, uniformity = 0, effective_rank = 0;
 };
 
-// embeddings [2N, C], N >= 2, rows of unit length: 2i and 2i + 1 are the views of picture i. In double, every sum in
+// embeddings [2N, C], N >= 2, rows of unit length: 2i and 2i + 1 are the views of image i. In double, every sum in
 // one order whatever the number of threads.
 EmbeddingStatistics measure_embeddings(const CpuExec& exec, const ConstMatrix& embeddings, const Beat& beat = no_beat);
 
-// Below 2 the embeddings are little more than one line, whatever the picture. An encoder that works has tens; a network
+// Below 2 the embeddings are little more than one line, whatever the image. An encoder that works has tens; a network
 // that was never trained can be as low, so it is no warning before the first step.
 inline constexpr double kCollapsedRank = 2;
 

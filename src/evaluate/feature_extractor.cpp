@@ -41,8 +41,7 @@ void normalize_features(const Exec& exec, const Matrix& features) {
   l2_normalize_forward(exec, features, features, norms);
   for (size_t row = 0; row < norms.size(); ++row) {
     if (!std::isfinite(norms[row])) {
-      fail(ExitCode::kDiverged, "the encoder gives a non-finite feature for picture {}; the weights have diverged",
-           row);
+      fail(ExitCode::kDiverged, "the encoder gives a non-finite feature for image {}; the weights have diverged", row);
     }
   }
 }

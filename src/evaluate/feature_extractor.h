@@ -1,4 +1,4 @@
-// Features of a whole data set on every rank, from an encoder that takes a fixed number of pictures a call.
+// Features of a whole data set on every rank, from an encoder that takes a fixed number of images a call.
 // Knows neither network nor data set: FeatureSource stands between.
 #pragma once
 
@@ -13,10 +13,10 @@
 namespace simclr {
 
 struct FeatureSource {
-  int64_t images = 0;        // N, pictures of the data set
-  int64_t call_images = 0;   // pictures a call takes, on each rank the same
+  int64_t images = 0;        // N, images of the data set
+  int64_t call_images = 0;   // images a call takes, on each rank the same
   int64_t feature_size = 0;  // D
-  // Encodes the pictures first .. first + call_images - 1 of the data set, without augmentation; of these, `count` >= 1
+  // Encodes the images first .. first + call_images - 1 of the data set, without augmentation; of these, `count` >= 1
   // exist, the rest is padding. first is a multiple of call_images. Returns [call_images, D]; valid until the next
   // call.
   std::function<ConstMatrix(int64_t first, int64_t count)> encode;
@@ -28,8 +28,8 @@ struct FeatureMatrix {
 };
 
 // Calls are dealt out to ranks in consecutive runs and the rows gathered, so every rank returns the same [N, D] and
-// rank r encodes about N/W pictures. The bits do not depend on W if those of a picture's row depend on nothing but the
-// pictures beside it in the same call: calls start at multiples of call_images whatever W is. With call_images = q
+// rank r encodes about N/W images. The bits do not depend on W if those of an image's row depend on nothing but the
+// images beside it in the same call: calls start at multiples of call_images whatever W is. With call_images = q
 // units of a network that computes unit by unit, q may change with W, too.
 FeatureMatrix extract_features(Collectives& collectives, const FeatureSource& source);
 

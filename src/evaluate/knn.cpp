@@ -16,12 +16,12 @@ namespace {
 constexpr int64_t kQueryBlock = 64;
 constexpr int64_t kBankBlock = 4096;
 
-struct Neighbour {
+struct Neighbor {
   float similarity;
   int64_t row;  // of the bank
 };
 
-bool is_nearer(const Neighbour& a, const Neighbour& b) {
+bool is_nearer(const Neighbor& a, const Neighbor& b) {
   return a.similarity != b.similarity ? a.similarity > b.similarity : a.row < b.row;
 }
 
@@ -29,7 +29,7 @@ struct Correct {
   int64_t top1 = 0, top5 = 0;
 };
 
-void check(const LabelledFeatures& set, const char* name) {
+void check(const LabeledFeatures& set, const char* name) {
   const ConstMatrix& x = set.features;
   SIMCLR_CHECK(x.rows >= 1 && static_cast<int64_t>(set.labels.size()) == x.rows, "{}: {} rows, {} labels", name, x.rows,
                set.labels.size());
@@ -44,7 +44,7 @@ void check(const LabelledFeatures& set, const char* name) {
 
 // Keeps the k nearest of what it is offered in a heap whose front is the farthest. Rows come in ascending order, so a
 // row as similar as the farthest is not nearer.
-void offer(std::vector<Neighbour>& nearest, size_t k, const Neighbour& candidate) {
+void offer(std::vector<Neighbor>& nearest, size_t k, const Neighbor& candidate) {
   if (nearest.size() == k) {
     if (candidate.similarity <= nearest.front().similarity) return;
     std::pop_heap(nearest.begin(), nearest.end(), is_nearer);
@@ -54,16 +54,15 @@ void offer(std::vector<Neighbour>& nearest, size_t k, const Neighbour& candidate
   std::push_heap(nearest.begin(), nearest.end(), is_nearer);
 }
 
-// Classes that score higher than the true one (or the same, and are lower); -1 when no neighbour has the true class.
+// Classes that score higher than the true one (or the same, and are lower); -1 when no neighbor has the true class.
 // nearest: the nearest first, which is the order of the sums. scores [classes] is scratch.
-int64_t rank_of_class(std::span<const Neighbour> nearest, std::span<const int32_t> labels, double temperature,
+int64_t rank_of_class(std::span<const Neighbor> nearest, std::span<const int32_t> labels, double temperature,
                       int32_t true_class, std::vector<double>& scores) {
   std::fill(scores.begin(), scores.end(), -1.0);  // no vote
-  for (const Neighbour& neighbour : nearest) {
-    double& score = scores[static_cast<size_t>(labels[static_cast<size_t>(neighbour.row)])];
+  for (const Neighbor& neighbor : nearest) {
+    double& score = scores[static_cast<size_t>(labels[static_cast<size_t>(neighbor.row)])];
     // exp((s - s_max) / temperature): one factor for all classes, and no overflow at low temperatures.
-    const double vote =
-        std::exp((static_cast<double>(neighbour.similarity) - nearest.front().similarity) / temperature);
+    const double vote = std::exp((static_cast<double>(neighbor.similarity) - nearest.front().similarity) / temperature);
     score = std::max(score, 0.0) + vote;
   }
   const size_t truth = static_cast<size_t>(true_class);
@@ -85,26 +84,26 @@ struct Vote {
 };
 
 // Queries [first, first + count); similarities: scratch [kQueryBlock, kBankBlock]; correct [ks] is added to.
-void classify_block(const LabelledFeatures& bank, const LabelledFeatures& queries, int64_t first, int64_t count,
+void classify_block(const LabeledFeatures& bank, const LabeledFeatures& queries, int64_t first, int64_t count,
                     const Vote& vote, float* similarities, std::span<Correct> correct) {
   const auto most = static_cast<size_t>(vote.most());
-  std::vector<std::vector<Neighbour>> nearest(static_cast<size_t>(count));
+  std::vector<std::vector<Neighbor>> nearest(static_cast<size_t>(count));
   const ConstMatrix rows = queries.features.slice(first, count);  // [count, D]
   for (int64_t begin = 0; begin < bank.features.rows; begin += kBankBlock) {
     const int64_t size = std::min(kBankBlock, bank.features.rows - begin);
     const Matrix s{similarities, count, size, kBankBlock};  // [count, size] = queries x bank^T
     gemm(rows, Op::kNone, bank.features.slice(begin, size), Op::kTranspose, {}, s);
     for (int64_t q = 0; q < count; ++q) {
-      std::vector<Neighbour>& heap = nearest[static_cast<size_t>(q)];
+      std::vector<Neighbor>& heap = nearest[static_cast<size_t>(q)];
       for (int64_t j = 0; j < size; ++j) offer(heap, most, {s.row(q)[j], begin + j});
     }
   }
   std::vector<double> scores(static_cast<size_t>(vote.classes));
   for (int64_t q = 0; q < count; ++q) {
-    std::vector<Neighbour>& all = nearest[static_cast<size_t>(q)];
+    std::vector<Neighbor>& all = nearest[static_cast<size_t>(q)];
     std::sort(all.begin(), all.end(), is_nearer);
     for (size_t i = 0; i < vote.ks.size(); ++i) {
-      const auto voters = std::span<const Neighbour>(all).first(static_cast<size_t>(vote.ks[i]));
+      const auto voters = std::span<const Neighbor>(all).first(static_cast<size_t>(vote.ks[i]));
       const int64_t rank =
           rank_of_class(voters, bank.labels, vote.temperature, queries.labels[static_cast<size_t>(first + q)], scores);
       correct[i].top1 += rank == 0 ? 1 : 0;
@@ -114,8 +113,8 @@ void classify_block(const LabelledFeatures& bank, const LabelledFeatures& querie
 }
 
 // This rank's consecutive run of query blocks; the counts of each k.
-std::vector<Correct> classify_share(const CpuExec& exec, const Collectives& collectives, const LabelledFeatures& bank,
-                                    const LabelledFeatures& queries, const Vote& vote, const Beat& beat) {
+std::vector<Correct> classify_share(const CpuExec& exec, const Collectives& collectives, const LabeledFeatures& bank,
+                                    const LabeledFeatures& queries, const Vote& vote, const Beat& beat) {
   const int64_t blocks = (queries.features.rows + kQueryBlock - 1) / kQueryBlock;
   const int64_t share = (blocks + collectives.size() - 1) / collectives.size();
   const int64_t first_block = std::min(collectives.rank() * share, blocks);
@@ -142,8 +141,8 @@ std::vector<Correct> classify_share(const CpuExec& exec, const Collectives& coll
 
 }  // namespace
 
-std::vector<KnnResult> evaluate_knn(const CpuExec& exec, Collectives& collectives, const LabelledFeatures& bank,
-                                    const LabelledFeatures& queries, std::span<const int> ks, double temperature,
+std::vector<KnnResult> evaluate_knn(const CpuExec& exec, Collectives& collectives, const LabeledFeatures& bank,
+                                    const LabeledFeatures& queries, std::span<const int> ks, double temperature,
                                     const Beat& beat) {
   SIMCLR_CHECK(!ks.empty() && *std::min_element(ks.begin(), ks.end()) >= 1 && temperature > 0,
                "k is {}, temperature {}", ks.empty() ? 0 : *std::min_element(ks.begin(), ks.end()), temperature);
@@ -173,8 +172,8 @@ std::vector<KnnResult> evaluate_knn(const CpuExec& exec, Collectives& collective
   return results;
 }
 
-KnnResult evaluate_knn(const CpuExec& exec, Collectives& collectives, const LabelledFeatures& bank,
-                       const LabelledFeatures& queries, const KnnParams& params, const Beat& beat) {
+KnnResult evaluate_knn(const CpuExec& exec, Collectives& collectives, const LabeledFeatures& bank,
+                       const LabeledFeatures& queries, const KnnParams& params, const Beat& beat) {
   const int ks[] = {params.k};
   return evaluate_knn(exec, collectives, bank, queries, ks, params.temperature, beat)[0];
 }
@@ -182,7 +181,7 @@ KnnResult evaluate_knn(const CpuExec& exec, Collectives& collectives, const Labe
 std::string describe(const KnnResult& result, const KnnParams& params) {
   std::string text = fmt::format("top-1 {:.4f} ({} of {}), top-5 {:.4f}, k = {}", result.top1(), result.top1_correct,
                                  result.queries, result.top5(), result.k);
-  if (result.k < params.k) text += fmt::format(" instead of {}: the bank has no more pictures", params.k);
+  if (result.k < params.k) text += fmt::format(" instead of {}: the bank has no more images", params.k);
   return text;
 }
 

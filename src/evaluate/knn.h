@@ -1,4 +1,4 @@
-// Weighted k-nearest-neighbour classification on frozen features, the usual quick measure of a self-supervised encoder
+// Weighted k-nearest-neighbor classification on frozen features, the usual quick measure of a self-supervised encoder
 // (Wu et al., "Unsupervised Feature Learning via Non-Parametric Instance Discrimination", CVPR 2018, section 3.4).
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace simclr {
 
-struct LabelledFeatures {
+struct LabeledFeatures {
   ConstMatrix features;             // [N, D], rows of unit length (normalize_features)
   std::span<const int32_t> labels;  // [N], >= 0
 };
@@ -25,7 +25,7 @@ struct KnnParams {
 };
 
 struct KnnResult {
-  int k = 0;  // used: the wanted one, or the number of pictures in a smaller bank
+  int k = 0;  // used: the wanted one, or the number of images in a smaller bank
   int64_t bank = 0, queries = 0;
   int64_t top1_correct = 0, top5_correct = 0;
 
@@ -34,19 +34,19 @@ struct KnnResult {
 };
 
 // The k rows of the bank with the largest cosine s_i to a query vote for their class with exp(s_i / temperature);
-//   score(c) = sum over the k neighbours i of class c of exp(s_i / temperature)       top-1: the class of largest score
+//   score(c) = sum over the k neighbors i of class c of exp(s_i / temperature)       top-1: the class of largest score
 // Equal similarities: the lower row of the bank is nearer. Equal scores: the lower class is first. A class that none of
-// the neighbours has is no prediction, so top-5 can be out of fewer than five classes.
+// the neighbors has is no prediction, so top-5 can be out of fewer than five classes.
 //
 // Collective: every rank passes the same matrices, takes its share of the queries, and gets the same result. Neither
 // the number of ranks nor of threads changes it. Takes memory of its own, 1 MiB a thread; not for use within a step.
 // beat: between blocks of 64 queries.
-KnnResult evaluate_knn(const CpuExec& exec, Collectives& collectives, const LabelledFeatures& bank,
-                       const LabelledFeatures& queries, const KnnParams& params, const Beat& beat = no_beat);
+KnnResult evaluate_knn(const CpuExec& exec, Collectives& collectives, const LabeledFeatures& bank,
+                       const LabeledFeatures& queries, const KnnParams& params, const Beat& beat = no_beat);
 
 // The same for several k at the price of the largest: one result each, in the order of `ks`.
-std::vector<KnnResult> evaluate_knn(const CpuExec& exec, Collectives& collectives, const LabelledFeatures& bank,
-                                    const LabelledFeatures& queries, std::span<const int> ks, double temperature,
+std::vector<KnnResult> evaluate_knn(const CpuExec& exec, Collectives& collectives, const LabeledFeatures& bank,
+                                    const LabeledFeatures& queries, std::span<const int> ks, double temperature,
                                     const Beat& beat = no_beat);
 
 // "top-1 0.5230 (523 of 1000), top-5 0.9410, k = 20"; says so when k had to be lowered.

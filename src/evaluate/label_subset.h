@@ -8,7 +8,7 @@
 
 namespace simclr {
 
-// Rows in ascending order: of each class that occurs, llround(percent / 100 * its pictures), at least one. A function
+// Rows in ascending order: of each class that occurs, llround(percent / 100 * its images), at least one. A function
 // of the labels, percent in (0, 100] and the seed.
 std::vector<int64_t> draw_label_subset(std::span<const int32_t> labels, double percent, uint64_t seed);
 

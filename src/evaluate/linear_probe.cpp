@@ -55,7 +55,7 @@ ColumnMoments moments_of(const ConstMatrix& x) {
   return m;
 }
 
-// b += sign * W . mean, class by class: sign -1 from centred features to features as they are, +1 back.
+// b += sign * W . mean, class by class: sign -1 from centered features to features as they are, +1 back.
 void move_bias(std::vector<double>& weights, const std::vector<double>& mean, double sign) {
   const size_t width = mean.size() + 1;
   for (size_t k = 0; k < weights.size() / width; ++k) {

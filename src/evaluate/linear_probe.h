@@ -3,7 +3,7 @@
 // which is that of scikit-learn's LogisticRegression(C=C) (penalty l2, the bias free). The problem is strictly convex
 // but for a constant added to all biases, so the answer is a property of features and labels and not of the way to it.
 //
-// Features are taken as the encoder gives them. Inside, they are centred (that moves the bias alone) and the variables
+// Features are taken as the encoder gives them. Inside, they are centered (that moves the bias alone) and the variables
 // scaled by the curvature at 0, which changes the path of the solver and not its end.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace simclr {
 
-// Pictures with labels in [0, classes).
+// Images with labels in [0, classes).
 struct ProbeData {
   ConstMatrix features;             // [N, D], finite
   std::span<const int32_t> labels;  // [N]
@@ -30,7 +30,7 @@ struct ProbeData {
 struct ProbeSolution {
   std::vector<double> weights;  // [classes, D + 1]: W | b, for features as they are
   double c = 0;
-  LbfgsResult solver;  // of f: value, iterations, largest absolute value of the gradient (centred)
+  LbfgsResult solver;  // of f: value, iterations, largest absolute value of the gradient (centered)
 };
 
 struct ProbeScores {
@@ -72,17 +72,17 @@ class LinearProbe {
 };
 
 // The C with the lowest loss on held-out labels, and what was tried on the way to it. The loss and not the accuracy: of
-// ten held-out pictures the accuracy of most C is the same.
+// ten held-out images the accuracy of most C is the same.
 struct ChosenC {
   struct Try {
-    double c = 0, loss = 0, top1 = 0;  // on the held-out pictures
+    double c = 0, loss = 0, top1 = 0;  // on the held-out images
   };
   double c = 0;
   std::vector<Try> tried;
   std::vector<double> weights;  // of that C, to start from
 };
 
-// C = 10^-4, 10^-3, ... 10^3 from the strongest regularisation on, each from the one before; two in a row below the
+// C = 10^-4, 10^-3, ... 10^3 from the strongest regularization on, each from the one before; two in a row below the
 // best end the search. Of equal accuracies the smaller C.
 ChosenC choose_c(LinearProbe& probe, const ProbeData& fit, const ProbeData& held_out,
                  const std::function<LbfgsProgress(double c)>& progress);

@@ -62,7 +62,7 @@ Tridiagonal reduce(std::vector<double>& a, int64_t n) {
   return t;
 }
 
-// Where the block that begins at `first` ends: the first coupling that is nothing beside its neighbours.
+// Where the block that begins at `first` ends: the first coupling that is nothing beside its neighbors.
 size_t end_of_block(const Tridiagonal& t, size_t first) {
   size_t last = first;
   while (last + 1 < t.diagonal.size()) {

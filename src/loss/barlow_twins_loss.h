@@ -6,9 +6,9 @@
 
 namespace simclr {
 
-// forward:  sums of columns -> + over ranks -> sums of squares about the mean -> + over ranks -> standardised rows y
+// forward:  sums of columns -> + over ranks -> sums of squares about the mean -> + over ranks -> standardized rows y
 //           -> products y_1^T y_2 of the rank's images -> + over ranks -> loss, and G = dL/dc in place of the products
-// backward: dL/dy from y and G, and through the standardisation. No rank waits for another.
+// backward: dL/dy from y and G, and through the standardization. No rank waits for another.
 // On the wire a step: C^2 floats and 4 C doubles, each summed over ranks. Held: 4 C^2 bytes, and y.
 class BarlowTwinsLoss : public ContrastiveLoss {
  public:
@@ -29,7 +29,7 @@ class BarlowTwinsLoss : public ContrastiveLoss {
   bool has_forward_ = false;
 
   const int64_t y_stride_;  // so that every shard starts at 256 bytes
-  Buffer y_;                // standardised rows
+  Buffer y_;                // standardized rows
   Buffer products_;         // [C, C] B c, then G / B
   Buffer sums_, squares_;   // [2, C] double: of the columns of each view
   Buffer inv_std_;          // [2, C] double

@@ -92,8 +92,8 @@ void EventFile::add_text(int64_t step, const std::string& tag, const std::string
   append(text_event({wall_time_s(), step}, tag, markdown));
 }
 
-void EventFile::add_picture(int64_t step, const std::string& tag, const EncodedPicture& picture) {
-  append(picture_event({wall_time_s(), step}, tag, picture));
+void EventFile::add_image(int64_t step, const std::string& tag, const EncodedImage& image) {
+  append(image_event({wall_time_s(), step}, tag, image));
 }
 
 void EventFile::append(const std::string& event) {

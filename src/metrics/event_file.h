@@ -21,7 +21,7 @@ class EventFile {
   // evaluate/NAME for one without a loss.
   void add_metrics(const std::string& line);
   void add_text(int64_t step, const std::string& tag, const std::string& markdown);
-  void add_picture(int64_t step, const std::string& tag, const EncodedPicture& picture);
+  void add_image(int64_t step, const std::string& tag, const EncodedImage& image);
   void sync();  // to the disk
 
   const std::filesystem::path& path() const { return path_; }

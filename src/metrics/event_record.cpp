@@ -113,14 +113,14 @@ std::string scalars_event(const EventHead& e, const std::vector<std::pair<std::s
   return event_of(e, summary);
 }
 
-std::string picture_event(const EventHead& e, const std::string& tag, const EncodedPicture& picture) {
+std::string image_event(const EventHead& e, const std::string& tag, const EncodedImage& image) {
   // Summary.Image: height = 1, width = 2, colorspace = 3 (3: RGB), encoded_image_string = 4
-  const Message image = Message()
-                            .integer(1, static_cast<uint64_t>(picture.height))
-                            .integer(2, static_cast<uint64_t>(picture.width))
-                            .integer(3, 3)
-                            .text(4, picture.png);
-  return event_of(e, Message().part(1, value_of(tag).part(4, image)));
+  const Message summary = Message()
+                              .integer(1, static_cast<uint64_t>(image.height))
+                              .integer(2, static_cast<uint64_t>(image.width))
+                              .integer(3, 3)
+                              .text(4, image.png);
+  return event_of(e, Message().part(1, value_of(tag).part(4, summary)));
 }
 
 std::string text_event(const EventHead& e, const std::string& tag, const std::string& markdown) {

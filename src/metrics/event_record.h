@@ -27,11 +27,11 @@ std::string version_event(double wall_time_s);        // the first of each file:
 std::string session_start_event(const EventHead& e);  // what has this step or a later one in earlier files is void
 std::string scalars_event(const EventHead& e, const std::vector<std::pair<std::string, double>>& scalars);
 
-struct EncodedPicture {
+struct EncodedImage {
   std::string png;
   int64_t height = 0, width = 0;  // pixels
 };
-std::string picture_event(const EventHead& e, const std::string& tag, const EncodedPicture& picture);
+std::string image_event(const EventHead& e, const std::string& tag, const EncodedImage& image);
 std::string text_event(const EventHead& e, const std::string& tag, const std::string& markdown);
 
 }  // namespace simclr

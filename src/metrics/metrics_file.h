@@ -17,7 +17,7 @@ struct StepMetrics {
   double loss = 0;    // 17 significant digits: read back, it has the same bits
   double lr = 0;
   double images_per_s = 0;
-  double data_wait_s = 0;                                  // that the step waited for its pictures
+  double data_wait_s = 0;                                  // that the step waited for its images
   std::vector<std::pair<std::string, double>> extra = {};  // further fields of the line, e.g. {"knn_top1", 0.52}
 };
 

@@ -21,7 +21,7 @@ std::string encode_png(const RgbImage& image) {
   const int done = png_image_write_to_memory(&header, png.data(), &bytes, /*convert_to_8_bit=*/0, image.pixels.data(),
                                              /*row_stride=*/0, /*colormap=*/nullptr);
   if (done == 0)
-    fail(ExitCode::kOther, "libpng cannot write a picture of {} x {}: {}", image.width, image.height,
+    fail(ExitCode::kOther, "libpng cannot write an image of {} x {}: {}", image.width, image.height,
          static_cast<const char*>(header.message));
   png.resize(bytes);
   return png;

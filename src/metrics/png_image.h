@@ -1,4 +1,4 @@
-// A picture in memory as the bytes of a PNG file, by libpng. The same picture gives the same bytes with one version of
+// An image in memory as the bytes of a PNG file, by libpng. The same image gives the same bytes with one version of
 // libpng and zlib: no time stamp, no text.
 #pragma once
 

@@ -10,7 +10,7 @@ namespace simclr {
 
 class Model {
  public:
-  // Allocates everything; weights are initialised from the seed.
+  // Allocates everything; weights are initialized from the seed.
   Model(Context& context, Collectives& collectives, const ShardGeometry& geometry, const ModelSettings& settings,
         int64_t image_size, uint64_t seed, const PlanChoices& plans = {});
   Model(const Model&) = delete;

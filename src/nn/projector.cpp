@@ -16,17 +16,17 @@ Projector::Projector(const LayerContext& lc, const ProjectorSettings& settings, 
   int index = 0;  // place in the equivalent torch.nn.Sequential
   Arena::Moment grad_read = grad_h_read_at;
   for (int i = 0; i < settings.layers; ++i) {
-    const bool last = i == settings.layers - 1, normalised = !last && settings.batch_norm;
+    const bool last = i == settings.layers - 1, normalized = !last && settings.batch_norm;
     Layer& layer = layers_.emplace_back();
     layer.in = in;
     layer.out = last ? settings.output : settings.hidden;
     layer.relu = !last;
     layer.weight =
         &lc.store.add(fmt::format("projector.{}.weight", index), {layer.out, layer.in}, GradientScope::kPerRank);
-    if (!normalised)
+    if (!normalized)
       layer.bias = &lc.store.add(fmt::format("projector.{}.bias", index), {layer.out}, GradientScope::kPerRank);
-    if (normalised) layer.bn.emplace(lc, fmt::format("projector.{}", index + 1), layer.out, 1, 1);
-    index += normalised ? 3 : 2;
+    if (normalized) layer.bn.emplace(lc, fmt::format("projector.{}", index + 1), layer.out, 1, 1);
+    index += normalized ? 3 : 2;
     const Arena::Moment linear = lc.arena.next(), relu = lc.arena.next();
     layer.linear_out = MatrixBuffer(lc, layer.out, {linear, Arena::backward_of(linear)});
     if (layer.relu) layer.activated = MatrixBuffer(lc, layer.out, {relu, Arena::backward_of(relu)});

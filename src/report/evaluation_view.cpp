@@ -6,13 +6,13 @@
 
 #include "src/report/features.h"
 #include "src/report/html.h"
-#include "src/report/pictures.h"
+#include "src/report/images.h"
 #include "src/report/svg.h"
 
 namespace simclr {
 namespace {
 
-constexpr int64_t kQueries = 8, kNeighbours = 4, kSide = 64;  // pixels; 8 * 5 pictures of 64 x 64 are below 0.6 MB
+constexpr int64_t kQueries = 8, kNeighbors = 4, kSide = 64;  // pixels; 8 * 5 images of 64 x 64 are below 0.6 MB
 constexpr int64_t kMostPoints = 2000;
 
 // `most` numbers out of [0, count): one of each of so many equal parts, at a place that changes from part to part, so
@@ -28,7 +28,7 @@ std::vector<int64_t> spread(int64_t count, int64_t most) {
 }
 
 std::string label_of(const Dataset& dataset, int64_t i) {
-  if (!dataset.has_labels()) return fmt::format("picture {}", i);
+  if (!dataset.has_labels()) return fmt::format("image {}", i);
   return dataset.class_names()[static_cast<size_t>(dataset.label(i))];
 }
 
@@ -38,23 +38,23 @@ std::string cell(const RgbImage& image, const std::string& alternative_text, con
                      image_tag(image, alternative_text), escape_html(label), escape_html(note));
 }
 
-void add_neighbours(const EvaluationFeatures& f, EvaluationView& view, const Beat& beat) {
+void add_neighbors(const EvaluationFeatures& f, EvaluationView& view, const Beat& beat) {
   std::vector<uint8_t> storage;
   view.html += fmt::format(
-      "<h2>Nearest neighbours</h2>\n<p class=\"dim\">Test pictures and the pictures of the training set that the "
+      "<h2>Nearest neighbors</h2>\n<p class=\"dim\">Test images and the images of the training set that the "
       "encoder finds most alike after step {}, with their cosine.{}</p>\n<div class=\"rows\">",
       f.step, f.test_set.has_labels() ? " ✓: of the same class." : "");
   for (const int64_t query : spread(f.test_set.count(), kQueries)) {
     std::vector<RgbImage>& row = view.rows.emplace_back();
-    row.push_back(fit_into_square(f.test_set.picture(query, storage), kSide));
+    row.push_back(fit_into_square(f.test_set.image(query, storage), kSide));
     const std::string label = label_of(f.test_set, query);
-    view.html += "<div class=\"row\">" + cell(row.back(), fmt::format("test picture {}: {}", query, label), label, "");
-    for (const Neighbour& neighbour : nearest_rows(f.bank, f.queries, query, kNeighbours)) {
-      row.push_back(fit_into_square(f.bank_set.picture(neighbour.row, storage), kSide));
-      const std::string its = label_of(f.bank_set, neighbour.row);
+    view.html += "<div class=\"row\">" + cell(row.back(), fmt::format("test image {}: {}", query, label), label, "");
+    for (const Neighbor& neighbor : nearest_rows(f.bank, f.queries, query, kNeighbors)) {
+      row.push_back(fit_into_square(f.bank_set.image(neighbor.row, storage), kSide));
+      const std::string its = label_of(f.bank_set, neighbor.row);
       const bool same = f.test_set.has_labels() && f.bank_set.has_labels() && its == label;
-      view.html += cell(row.back(), fmt::format("neighbour {}: {}", neighbour.row, its), its,
-                        fmt::format("{:.2f}{}", neighbour.cosine, same ? " ✓" : ""));
+      view.html += cell(row.back(), fmt::format("neighbor {}: {}", neighbor.row, its), its,
+                        fmt::format("{:.2f}{}", neighbor.cosine, same ? " ✓" : ""));
     }
     view.html += "</div>\n";
     beat();
@@ -67,18 +67,18 @@ void add_map(const EvaluationFeatures& f, EvaluationView& view, const Beat& beat
   const PlaneMap map = principal_plane(f.queries, rows, beat);
   const bool labels = f.test_set.has_labels();
   std::vector<MapGroup> groups;
-  if (!labels) groups.push_back({.name = "test pictures", .points = {}});
+  if (!labels) groups.push_back({.name = "test images", .points = {}});
   for (const std::string& name : labels ? f.test_set.class_names() : std::vector<std::string>())
     groups.push_back({.name = name, .points = {}});
   for (size_t i = 0; i < rows.size(); ++i)
     groups[labels ? static_cast<size_t>(f.test_set.label(rows[i])) : 0].points.push_back(map.points[i]);
   view.html += fmt::format(
-      "<h2>Map of the test features</h2>\n<p class=\"dim\">{} test pictures on the two principal axes of their "
+      "<h2>Map of the test features</h2>\n<p class=\"dim\">{} test images on the two principal axes of their "
       "features, which hold {:.0f} % and {:.0f} % of the variance{}.</p>\n<figure class=\"plane\">{}</figure>",
       rows.size(), 100 * map.explained[0], 100 * map.explained[1],
       !labels                             ? ""
-      : groups.size() <= kMostNamedGroups ? ", coloured by class"
-                                          : fmt::format(", coloured by class ({} classes)", groups.size()),
+      : groups.size() <= kMostNamedGroups ? ", colored by class"
+                                          : fmt::format(", colored by class ({} classes)", groups.size()),
       point_map("map of the test features", groups));
 }
 
@@ -87,7 +87,7 @@ void add_map(const EvaluationFeatures& f, EvaluationView& view, const Beat& beat
 EvaluationView view_evaluation(const EvaluationFeatures& features, const Beat& beat) {
   EvaluationView view;
   if (features.test_set.count() == 0) return view;
-  add_neighbours(features, view, beat);
+  add_neighbors(features, view, beat);
   add_map(features, view, beat);
   return view;
 }

@@ -1,4 +1,4 @@
-// What an evaluation looks like: the nearest training pictures of a few test pictures, and a map of the test features.
+// What an evaluation looks like: the nearest training images of a few test images, and a map of the test features.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ struct EvaluationFeatures {
 };
 
 struct EvaluationView {
-  std::string html;                         // neighbours and map
-  std::vector<std::vector<RgbImage>> rows;  // of a grid: a test picture and its neighbours
+  std::string html;                         // neighbors and map
+  std::vector<std::vector<RgbImage>> rows;  // of a grid: a test image and its neighbors
 };
 
-// Eight test pictures, spread evenly over the set, and at most 2,000 points. The same for the same features. beat:
-// between pictures and between iterations. Errors as of the data sets.
+// Eight test images, spread evenly over the set, and at most 2,000 points. The same for the same features. beat:
+// between images and between iterations. Errors as of the data sets.
 EvaluationView view_evaluation(const EvaluationFeatures& features, const Beat& beat = no_beat);
 
 }  // namespace simclr

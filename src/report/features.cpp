@@ -34,18 +34,18 @@ void orthonormalize(std::vector<Vector>& directions) {
 }
 
 // The rows less their mean.
-std::vector<Vector> centred(const ConstMatrix& features, const std::vector<int64_t>& rows) {
+std::vector<Vector> centered(const ConstMatrix& features, const std::vector<int64_t>& rows) {
   const auto columns = static_cast<size_t>(features.cols);
   Vector mean(columns, 0);
-  std::vector<Vector> centred(rows.size(), Vector(columns));
+  std::vector<Vector> centered(rows.size(), Vector(columns));
   for (size_t r = 0; r < rows.size(); ++r) {
     const float* row = features.row(rows[r]);
-    for (size_t c = 0; c < columns; ++c) mean[c] += centred[r][c] = row[c];
+    for (size_t c = 0; c < columns; ++c) mean[c] += centered[r][c] = row[c];
   }
   for (double& x : mean) x /= static_cast<double>(rows.size());
-  for (Vector& row : centred)
+  for (Vector& row : centered)
     for (size_t c = 0; c < columns; ++c) row[c] -= mean[c];
-  return centred;
+  return centered;
 }
 
 // One application of X^T X to all directions, X the rows.
@@ -62,8 +62,8 @@ void apply_covariance(const std::vector<Vector>& rows, std::vector<Vector>& dire
 
 }  // namespace
 
-std::vector<Neighbour> nearest_rows(const ConstMatrix& bank, const ConstMatrix& queries, int64_t query, int64_t count) {
-  std::vector<Neighbour> all(static_cast<size_t>(bank.rows));
+std::vector<Neighbor> nearest_rows(const ConstMatrix& bank, const ConstMatrix& queries, int64_t query, int64_t count) {
+  std::vector<Neighbor> all(static_cast<size_t>(bank.rows));
   const float* q = queries.row(query);
   for (int64_t r = 0; r < bank.rows; ++r) {
     const float* row = bank.row(r);
@@ -72,7 +72,7 @@ std::vector<Neighbour> nearest_rows(const ConstMatrix& bank, const ConstMatrix& 
     all[static_cast<size_t>(r)] = {r, sum};
   }
   const auto end = all.begin() + std::min(count, bank.rows);
-  std::partial_sort(all.begin(), end, all.end(), [](const Neighbour& a, const Neighbour& b) {
+  std::partial_sort(all.begin(), end, all.end(), [](const Neighbor& a, const Neighbor& b) {
     return a.cosine != b.cosine ? a.cosine > b.cosine : a.row < b.row;
   });
   return {all.begin(), end};
@@ -80,7 +80,7 @@ std::vector<Neighbour> nearest_rows(const ConstMatrix& bank, const ConstMatrix& 
 
 PlaneMap principal_plane(const ConstMatrix& features, const std::vector<int64_t>& rows, const Beat& beat) {
   PlaneMap map{.points = std::vector<std::array<double, 2>>(rows.size()), .explained = {}};
-  const std::vector<Vector> x = centred(features, rows);
+  const std::vector<Vector> x = centered(features, rows);
   double variance = 0;
   for (const Vector& row : x) variance += dot(row, row);
   if (!(variance > 1e-18)) return map;

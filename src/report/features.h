@@ -11,14 +11,14 @@
 
 namespace simclr {
 
-struct Neighbour {
+struct Neighbor {
   int64_t row = 0;
   double cosine = 0;
 };
 
 // The `count` rows of the bank with the largest product with row `query` of `queries`, nearest first; equal ones by
 // their number. Rows have unit length. bank [N, D], queries [M, D].
-std::vector<Neighbour> nearest_rows(const ConstMatrix& bank, const ConstMatrix& queries, int64_t query, int64_t count);
+std::vector<Neighbor> nearest_rows(const ConstMatrix& bank, const ConstMatrix& queries, int64_t query, int64_t count);
 
 struct PlaneMap {
   std::vector<std::array<double, 2>> points;  // a row each

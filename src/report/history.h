@@ -14,7 +14,7 @@ struct CurvePoint {
   double step = 0, value = 0;
 };
 
-// At most kMostPoints points, each the mean of equally many consecutive values; when it is full, neighbours merge.
+// At most kMostPoints points, each the mean of equally many consecutive values; when it is full, neighbors merge.
 class Curve {
  public:
   static constexpr size_t kMostPoints = 600;  // as many as a chart has columns of pixels
@@ -37,7 +37,7 @@ class Curve {
 
 class RunHistory {
  public:
-  // global_batch: pictures a step, for the share of a step that it waited for its pictures ("wait_share").
+  // global_batch: images a step, for the share of a step that it waited for its images ("wait_share").
   explicit RunHistory(int64_t global_batch) : global_batch_(global_batch) {}
 
   // A line of metrics.jsonl. False, and nothing added, for what is no such line.

@@ -1,4 +1,4 @@
-// Text and pictures as parts of an HTML page.
+// Text and images as parts of an HTML page.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ std::string escape_html(std::string_view text);
 
 std::string base64(std::string_view bytes);
 
-// <img> with the picture inside.
+// <img> with the image inside.
 std::string image_tag(const RgbImage& image, std::string_view alternative_text);
 
 }  // namespace simclr

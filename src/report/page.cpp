@@ -54,7 +54,7 @@ const std::vector<ChartKind>& known_charts() {
       {"Loss", {{"loss", "loss"}}},
       {"k-NN accuracy", {{"knn_top1", "top-1"}, {"knn_top5", "top-5"}}, true},
       {"Learning rate", {{"lr", "learning rate"}}},
-      {"Share of a step that waits for pictures", {{"wait_share", "share"}}, true},
+      {"Share of a step that waits for images", {{"wait_share", "share"}}, true},
       {"Gradient norm", {{"grad_norm", "gradient norm"}}},
       {"Alignment (lower: views closer)", {{"alignment", "alignment"}}},
       {"Uniformity (lower: spread wider)", {{"uniformity", "uniformity"}}},
@@ -168,12 +168,12 @@ std::string facts_part(const std::vector<std::string>& lines) {
 
 std::string pairs_part(const std::vector<AugmentedPair>& pairs) {
   std::string html =
-      "<h2>What training sees</h2>\n<p class=\"dim\">Pictures of the first step, each with its two views.</p>\n"
+      "<h2>What training sees</h2>\n<p class=\"dim\">Images of the first step, each with its two views.</p>\n"
       "<div class=\"rows\">";
   for (const AugmentedPair& pair : pairs) {
     html += "<div class=\"row\">";
     html += fmt::format("<div class=\"cell\">{}</div>",
-                        image_tag(pair.original, fmt::format("training picture {}", pair.sample)));
+                        image_tag(pair.original, fmt::format("training image {}", pair.sample)));
     for (size_t v = 0; v < 2; ++v)
       html += fmt::format("<div class=\"cell\">{}</div>", image_tag(pair.views[v], fmt::format("its view {}", v + 1)));
     html += "</div>\n";

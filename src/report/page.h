@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "src/report/history.h"
-#include "src/report/pictures.h"
+#include "src/report/images.h"
 
 namespace simclr {
 
 // Parts of the page, as HTML. Empty ones are left out.
 struct ReportParts {
   std::string facts;       // what the run said about itself before its first step
-  std::string pairs;       // pictures and their views
-  std::string evaluation;  // neighbours and map of the last evaluation
+  std::string pairs;       // images and their views
+  std::string evaluation;  // neighbors and map of the last evaluation
 };
 
 struct ReportPage {

@@ -6,7 +6,7 @@
 #include "src/config/enum_names.h"
 #include "src/config/faults.h"
 #include "src/config/loader.h"
-#include "src/report/pictures.h"
+#include "src/report/images.h"
 
 namespace simclr {
 
@@ -19,8 +19,8 @@ std::string write_preview(const PreviewCommand& command, const ConfigSource& sou
   write_file_durably(command.output, encode_png(grid));
   const auto rows = static_cast<int64_t>(pairs.size());
   return fmt::format(
-      "{}: {} x {} pixels, {} row{}: picture, view 1, view 2\n"
-      "the first {} of the {} pictures of step 1 ({}, seed {}), views of {} x {} pixels{}{}\n",
+      "{}: {} x {} pixels, {} row{}: image, view 1, view 2\n"
+      "the first {} of the {} images of step 1 ({}, seed {}), views of {} x {} pixels{}{}\n",
       shown_path(command.output), grid.width, grid.height, rows, rows == 1 ? "" : "s", rows,
       settings.train.global_batch, enum_name(settings.data.format), settings.run.seed, settings.data.image_size,
       settings.data.image_size,

@@ -27,12 +27,12 @@ std::string tick_text(double value) {
   return fmt::format("{:.4g}", value);
 }
 
-// Ten colours that differ in lightness too, readable on white and on near black.
-constexpr std::array<const char*, 10> kColours = {"#4c8bd0", "#e07b39", "#3fa464", "#cf4b55", "#9273c4",
-                                                  "#a0704f", "#d977b5", "#8a8f98", "#b5a53a", "#35a7b5"};
+// Ten colors that differ in lightness too, readable on white and on near black.
+constexpr std::array<const char*, 10> kColors = {"#4c8bd0", "#e07b39", "#3fa464", "#cf4b55", "#9273c4",
+                                                 "#a0704f", "#d977b5", "#8a8f98", "#b5a53a", "#35a7b5"};
 
-std::string colour_of(size_t group, size_t groups) {
-  if (groups <= kColours.size()) return kColours[group];
+std::string color_of(size_t group, size_t groups) {
+  if (groups <= kColors.size()) return kColors[group];
   return fmt::format("hsl({},60%,{}%)", group * 360 / groups, group % 2 == 0 ? 48 : 62);
 }
 
@@ -85,18 +85,18 @@ std::string line_chart(const std::string& title, const std::vector<ChartLine>& l
     std::string path;
     for (size_t k = 0; k < points.size(); ++k)
       path += fmt::format("{}{:.1f} {:.1f}", k == 0 ? "M" : "L", at_x(points[k].step), at_y(points[k].value));
-    svg += fmt::format("<path class=\"line\" stroke=\"{}\" d=\"{}\"/>", kColours[i % kColours.size()], path);
+    svg += fmt::format("<path class=\"line\" stroke=\"{}\" d=\"{}\"/>", kColors[i % kColors.size()], path);
     if (points.size() <= 40) {  // few enough to be seen one by one
       std::string dots;
       for (const CurvePoint& p : points) dots += fmt::format("M{:.1f} {:.1f}h0", at_x(p.step), at_y(p.value));
-      svg += fmt::format("<path class=\"dots\" stroke=\"{}\" d=\"{}\"/>", kColours[i % kColours.size()], dots);
+      svg += fmt::format("<path class=\"dots\" stroke=\"{}\" d=\"{}\"/>", kColors[i % kColors.size()], dots);
     }
   }
   return svg + "</svg>" + [&] {
     if (lines.size() < 2) return std::string();
     std::string names = "<p class=\"legend\">";
     for (size_t i = 0; i < lines.size(); ++i)
-      names += fmt::format("<span><i style=\"background:{}\"></i>{}</span> ", kColours[i % kColours.size()],
+      names += fmt::format("<span><i style=\"background:{}\"></i>{}</span> ", kColors[i % kColors.size()],
                            escape_html(lines[i].name));
     return names + "</p>";
   }();
@@ -118,12 +118,12 @@ std::string point_map(const std::string& title, const std::vector<MapGroup>& gro
       fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kSide, kSide, escape_html(title));
   std::string names;
   for (size_t g = 0; g < groups.size(); ++g) {
-    const std::string colour = colour_of(g, groups.size());
+    const std::string color = color_of(g, groups.size());
     std::string path;
     for (const auto& point : groups[g].points)
       path += fmt::format("M{:.1f} {:.1f}h0", place(point[0], 0), place(point[1], 1));
-    svg += fmt::format("<path class=\"points\" stroke=\"{}\" d=\"{}\"/>", colour, path);
-    names += fmt::format("<span><i style=\"background:{}\"></i>{}</span> ", colour, escape_html(groups[g].name));
+    svg += fmt::format("<path class=\"points\" stroke=\"{}\" d=\"{}\"/>", color, path);
+    names += fmt::format("<span><i style=\"background:{}\"></i>{}</span> ", color, escape_html(groups[g].name));
   }
   svg += "</svg>";
   if (groups.size() > 1 && groups.size() <= kMostNamedGroups) svg += "<p class=\"legend\">" + names + "</p>";

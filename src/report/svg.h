@@ -1,4 +1,4 @@
-// Charts as SVG text, to stand inside a page whose style knows their classes (page.cpp). Colours come from the page, so
+// Charts as SVG text, to stand inside a page whose style knows their classes (page.cpp). Colors come from the page, so
 // that they suit light and dark.
 #pragma once
 
@@ -16,14 +16,14 @@ struct ChartLine {
   std::vector<CurvePoint> points;
 };
 
-// Lines over steps with axes, grid and, for several lines, their names. `title` is read out instead of the picture.
+// Lines over steps with axes, grid and, for several lines, their names. `title` is read out instead of the image.
 std::string line_chart(const std::string& title, const std::vector<ChartLine>& lines);
 
 struct MapGroup {
   std::string name;
   std::vector<std::array<double, 2>> points;
 };
-inline constexpr size_t kMostNamedGroups = 20;  // more have colours alone
+inline constexpr size_t kMostNamedGroups = 20;  // more have colors alone
 
 std::string point_map(const std::string& title, const std::vector<MapGroup>& groups);
 

@@ -11,9 +11,9 @@ EmbeddingEvaluation::EmbeddingEvaluation(Parts& parts, const Site& site, const B
       model_(parts.model),
       host_exec_{.threads = site.context.threads()},
       columns_(parts.settings.model.projector.output),
-      views_(2 * std::min(parts.test_set->count(), kMostPictures)),
+      views_(2 * std::min(parts.test_set->count(), kMostImages)),
       source_(make_pair_source(site.context, *parts.test_set, parts.view, parts.settings.run.seed,
-                               spread_pictures(parts.test_set->count(), kMostPictures), parts.geometry.local_shards,
+                               spread_images(parts.test_set->count(), kMostImages), parts.geometry.local_shards,
                                parts.geometry.samples(), beat)) {}
 
 EmbeddingStatistics EmbeddingEvaluation::run(const Beat& beat) {

@@ -1,5 +1,5 @@
 // Alignment, uniformity and effective rank of the embeddings in the course of training: of two fixed random views each
-// of up to 512 test pictures, through encoder and projector in evaluation mode. Needs no labels; changes nothing that
+// of up to 512 test images, through encoder and projector in evaluation mode. Needs no labels; changes nothing that
 // training will see.
 #pragma once
 
@@ -15,9 +15,9 @@ namespace simclr {
 
 class EmbeddingEvaluation {
  public:
-  static constexpr int64_t kMostPictures = 512;
+  static constexpr int64_t kMostImages = 512;
 
-  // The references outlive this. beat: while the pictures are looked through.
+  // The references outlive this. beat: while the images are looked through.
   EmbeddingEvaluation(Parts& parts, const Site& site, const Beat& beat = no_beat);
 
   // Collective. The same on every rank, for every number of ranks and threads.
@@ -28,7 +28,7 @@ class EmbeddingEvaluation {
   Model& model_;
   const CpuExec host_exec_;
   const int64_t columns_;  // C
-  const int64_t views_;    // 2 for each picture
+  const int64_t views_;    // 2 for each image
   std::unique_ptr<EvaluationSource> source_;
   HostMatrix host_embeddings_;
 };

@@ -59,7 +59,7 @@ Journal::Journal(const JournalStart& start)
     events_->add_text(start.first_step, "config", as_code(print_config(start.settings)));
   }
   const int64_t side = shown_side(start.settings.data.image_size);
-  // The pictures of the first step, also where the run goes on: the data are the same.
+  // The images of the first step, also where the run goes on: the data are the same.
   if (events_) {
     const auto pairs = draw_pairs(start.train_set, start.settings, 0, kPairs, side);
     add_grid(start.first_step, "augmented pairs", rows_of(pairs));
@@ -80,12 +80,12 @@ void Journal::add_evaluation(const EvaluationFeatures& features, const Beat& bea
   if (!report_ && !events_) return;
   EvaluationView view = view_evaluation(features, beat);
   parts_.evaluation = std::move(view.html);
-  if (events_ && !view.rows.empty()) add_grid(features.step, "nearest neighbours", view.rows);
+  if (events_ && !view.rows.empty()) add_grid(features.step, "nearest neighbors", view.rows);
 }
 
 void Journal::add_grid(int64_t step, const std::string& tag, const std::vector<std::vector<RgbImage>>& rows) {
   const RgbImage grid = grid_of(rows);
-  events_->add_picture(step, tag, {.png = encode_png(grid), .height = grid.height, .width = grid.width});
+  events_->add_image(step, tag, {.png = encode_png(grid), .height = grid.height, .width = grid.width});
 }
 
 void Journal::write_report(const std::string& state, int64_t step) {
@@ -128,8 +128,8 @@ std::string rewrite_report(const fs::path& folder) {
                                    .config_yaml = print_config(settings),
                                    .parts = parts}));
   return fmt::format("{}: curves up to step {}{}\n", shown_path(path.string()), step,
-                     parts.evaluation.empty() ? "; no pictures of an evaluation, since the run has none"
-                                              : ", pictures as of the last evaluation");
+                     parts.evaluation.empty() ? "; no images of an evaluation, since the run has none"
+                                              : ", images as of the last evaluation");
 }
 
 }  // namespace simclr

@@ -22,7 +22,7 @@ struct JournalStart {
   int64_t first_step = 0, total_steps = 0;
 };
 
-// Everything throws Error: kOutput with path and reason, kData for a picture that cannot be shown.
+// Everything throws Error: kOutput with path and reason, kData for an image that cannot be shown.
 class Journal {
  public:
   // Begins the files that the settings ask for. A run that goes on takes over what its earlier report shows; the lines
@@ -32,7 +32,7 @@ class Journal {
   // A line of metrics.jsonl, just written. Which of the steps are points in TensorBoard is for the caller.
   enum class Point { kReport, kReportAndTensorBoard };
   void add_line(const std::string& line, Point point);
-  // In an evaluation: its pictures, for the next report. beat: while they are made.
+  // In an evaluation: its images, for the next report. beat: while they are made.
   void add_evaluation(const EvaluationFeatures& features, const Beat& beat);
   // The report as it stands. state: "running", "finished", ...; step: steps done.
   void write_report(const std::string& state, int64_t step);
@@ -54,7 +54,7 @@ class Journal {
 };
 
 // `simclr_train report`: the report of a run folder as metrics.jsonl, config.yaml and status.json now stand, with the
-// pictures and the facts that its earlier report shows. Returns a line that tells of it.
+// images and the facts that its earlier report shows. Returns a line that tells of it.
 std::string rewrite_report(const std::filesystem::path& folder);
 
 }  // namespace simclr

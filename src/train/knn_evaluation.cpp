@@ -14,9 +14,9 @@ std::vector<int32_t> labels_of(const Dataset& dataset) {
 }  // namespace
 
 std::string reason_without_knn(const Parts& parts) {
-  if (!parts.bank().has_labels()) return "the training pictures have no labels";
-  if (parts.test_set->count() == 0) return "there are no test pictures (docs/data.md says where they lie)";
-  if (!parts.test_set->has_labels()) return "the test pictures have no labels";
+  if (!parts.bank().has_labels()) return "the training images have no labels";
+  if (parts.test_set->count() == 0) return "there are no test images (docs/data.md says where they lie)";
+  if (!parts.test_set->has_labels()) return "the test images have no labels";
   return "";
 }
 

@@ -1,4 +1,4 @@
-// k-NN accuracy of the current encoder: features of bank and test pictures in evaluation mode, then the vote.
+// k-NN accuracy of the current encoder: features of bank and test images in evaluation mode, then the vote.
 // Changes nothing that training will see.
 #pragma once
 
@@ -26,8 +26,8 @@ std::string reason_without_knn(const Parts& parts);
 
 class KnnEvaluation {
  public:
-  // The references outlive this. Pictures go through the network in calls of the training step's shape: one shard of 2n
-  // pictures is the unit whose bits depend on nothing else. beat: while the pictures are looked through.
+  // The references outlive this. Images go through the network in calls of the training step's shape: one shard of 2n
+  // images is the unit whose bits depend on nothing else. beat: while the images are looked through.
   KnnEvaluation(Parts& parts, const Site& site, const Beat& beat = no_beat);
 
   // Collective. The same result on every rank, for every number of ranks and threads. beat: between calls of the
@@ -35,7 +35,7 @@ class KnnEvaluation {
   KnnResult run(const Beat& beat, const SeeFeatures& see = {});
   std::string describe(const KnnResult& result) const;
 
-  // The geometry of the embeddings of the same test pictures; none of a set with one picture. Collective, likewise.
+  // The geometry of the embeddings of the same test images; none of a set with one image. Collective, likewise.
   std::optional<EmbeddingStatistics> measure_embeddings(const Beat& beat);
 
  private:

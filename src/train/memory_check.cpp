@@ -90,7 +90,7 @@ void require_memory(const Parts& p, const Topology& topology, Collectives& ranks
     if (largest == 0)
       fail(ExitCode::kDevice,
            "train.global_batch {} does not fit into memory: {}; not even {} fits: use a smaller network or smaller "
-           "pictures, or more hosts",
+           "images, or more hosts",
            batch, what, p.geometry.shards);
     fail(ExitCode::kDevice, "train.global_batch {} does not fit into memory: {}; write {} at most, or use more hosts",
          batch, what, std::min(largest, batch - p.geometry.shards));

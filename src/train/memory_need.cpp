@@ -25,11 +25,11 @@ int64_t batch_bytes(const Parts& p) {
   return p.geometry.local_rows() * 3 * p.view.size * p.view.size * static_cast<int64_t>(sizeof(float));
 }
 
-// Bank and test pictures: their features on every rank, and one batch each, as embeddings_ has.
+// Bank and test images: their features on every rank, and one batch each, as embeddings_ has.
 int64_t evaluation_bytes(const Parts& p) {
   if (p.settings.evaluate.knn.every_epochs == 0) return 0;
-  const int64_t pictures = p.bank().count() + p.test_set->count();
-  return pictures * p.model.representation_size() * static_cast<int64_t>(sizeof(float)) + 3 * batch_bytes(p);
+  const int64_t images = p.bank().count() + p.test_set->count();
+  return images * p.model.representation_size() * static_cast<int64_t>(sizeof(float)) + 3 * batch_bytes(p);
 }
 
 bool stores_products(const Parts& p) {

@@ -16,7 +16,7 @@ struct MemoryNeed {
   int64_t file_pages = 0;    // of program: pages of files and the like, which the system can drop or ranks share
   int64_t batches = 0;       // of views, and those on their way
   int64_t checkpoint = 0;    // the copy that is written while training goes on
-  int64_t evaluation = 0;    // features of bank and test pictures for k-NN, and the batch that they are made from
+  int64_t evaluation = 0;    // features of bank and test images for k-NN, and the batch that they are made from
   int64_t feature_maps = 0;  // and their gradients
   int64_t parameters = 0;    // weights, gradients, running statistics and the optimizer's state
   int64_t loss = 0;

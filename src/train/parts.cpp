@@ -17,14 +17,14 @@ ShardGeometry make_geometry(const Settings& settings, int rank, int ranks) {
           .images_per_shard = images_per_shard(settings, ranks)};
 }
 
-// The hash of the training pictures; all splits are the same on all ranks. bank: null where there is none of its own.
+// The hash of the training images; all splits are the same on all ranks. bank: null where there is none of its own.
 std::string agree_on_data(Collectives& collectives, const Dataset& train, const Dataset& test, const Dataset* bank,
                           const Beat& beat) {
   std::string hash = train.fingerprint(beat);
   require_equal(collectives, ExitCode::kData, "training data", hash, "give every host the same files");
   require_equal(collectives, ExitCode::kData, "test data", test.fingerprint(beat), "give every host the same files");
   if (bank != nullptr) {
-    require_equal(collectives, ExitCode::kData, "labelled training data", bank->fingerprint(beat),
+    require_equal(collectives, ExitCode::kData, "labeled training data", bank->fingerprint(beat),
                   "give every host the same files");
   }
   return hash;

@@ -30,7 +30,7 @@ struct Parts {
   Parts& operator=(const Parts&) = delete;
 
   int64_t total_steps() const;
-  // The labelled pictures that test pictures are compared with.
+  // The labeled images that test images are compared with.
   const Dataset& bank() const { return bank_set ? *bank_set : *train_set; }
 
   const Settings& settings;

@@ -151,14 +151,14 @@ ExitCode or_end_all_ranks(RunHandles& run, Work&& work) {
 }
 
 // Where everything is, and what comes next: `evaluate` where there are labels for it.
-void log_end(const RunHandles& run, const Settings& settings, bool labelled, int64_t step) {
+void log_end(const RunHandles& run, const Settings& settings, bool labeled, int64_t step) {
   log_final(fmt::format("finished after step {} in {}: {}{}", step,
                         format_duration(monotonic_seconds() - run.started_s),
                         (run.run_folder / run.status.checkpoint).string(),
                         settings.log.report ? " and " + (run.run_folder / Journal::kReportName).string() : ""));
   const std::string folder = run.run_folder.string();
-  log_final(labelled ? fmt::format("next: simclr_train evaluate {}", folder)
-                     : fmt::format("next: simclr_train export {} --output encoder.safetensors", folder));
+  log_final(labeled ? fmt::format("next: simclr_train evaluate {}", folder)
+                    : fmt::format("next: simclr_train export {} --output encoder.safetensors", folder));
 }
 
 MetricsFile open_metrics(const std::filesystem::path& folder, int64_t step) {

@@ -42,7 +42,7 @@ void SkippedFiles::tell(Collectives& collectives) {
     log_warning("skipped {}", sentence);
   }
   if (told_.size() == before || collectives.rank() != 0) return;
-  log_warning("data.on_error: skip: files skipped so far: {}; the next good picture of the class stands in for each",
+  log_warning("data.on_error: skip: files skipped so far: {}; the next good image of the class stands in for each",
               told_.size());
 }
 

@@ -46,7 +46,7 @@ std::vector<std::string> describe_start(const StartFacts& f) {
       fmt::format("libraries: {}; {}MPI: {}", p.context.library_version(), cpu ? "" : nccl_version() + "; ",
                   f.mpi_version),
       fmt::format("processor: {}{}", cpu ? "" : p.context.device().model() + "; ", processor_model()),
-      fmt::format("data: {}, {} training and {} test pictures, {} an epoch, {} pictures left over each epoch",
+      fmt::format("data: {}, {} training and {} test images, {} an epoch, {} images left over each epoch",
                   enum_name(s.data.format), p.train_set->count(), p.test_set->count(),
                   count(p.plan->steps_per_epoch(), "step"), p.plan->dropped_per_epoch()),
       fmt::format("network: {}", p.model.describe()),

@@ -42,13 +42,13 @@ std::set<std::string> as_set(const std::vector<std::string>& keys) {
 void require_same_run(const std::filesystem::path& file, const CheckpointHeader& saved, const CheckpointHeader& mine,
                       const Settings& settings) {
   if (data_of(saved) != data_of(mine)) {
-    if (!allows_other_pictures(settings.resume)) {
+    if (!allows_other_images(settings.resume)) {
       fail(ExitCode::kData,
-           "{} was written by a run on other training pictures (sha256 {}, now {}); restore them, allow it with --set "
+           "{} was written by a run on other training images (sha256 {}, now {}); restore them, allow it with --set "
            "resume.allow=[data], or start anew in another folder with --output DIR",
            file.string(), data_of(saved), data_of(mine));
     }
-    log_warning("{}: other training pictures (sha256 {} -> {}), as resume.allow says", file.string(), data_of(saved),
+    log_warning("{}: other training images (sha256 {} -> {}), as resume.allow says", file.string(), data_of(saved),
                 data_of(mine));
   }
   const auto before = settings_from_string(saved.config_yaml, file.string());

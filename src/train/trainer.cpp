@@ -133,7 +133,7 @@ void Trainer::log_line(PendingLine& line) {
                                  .data_wait_s = line.data_wait_s,
                                  .extra = {{"grad_norm", std::sqrt(gradient_square)}}}),
                  write ? Journal::Point::kReportAndTensorBoard : Journal::Point::kReport);
-  // The share of the time that steps waited for pictures: of those since the last line that was written.
+  // The share of the time that steps waited for images: of those since the last line that was written.
   waited_s_ += line.data_wait_s;
   stepped_s_ += static_cast<double>(p_.geometry.global_images()) / std::max(line.images_per_s, 1e-9);
   const auto text = fmt::format("epoch {}  loss {:.4f}  lr {:.3g}  {:.0f} images/s  data {:.0f} %", line.epoch, loss,
@@ -268,7 +268,7 @@ void Trainer::look_at_embeddings(const EmbeddingStatistics& geometry,
   log_info("step {}: embeddings: {}", steps_done_, describe(geometry, columns));
   if (steps_done_ > 0 && geometry.effective_rank < kCollapsedRank && columns > 2)
     log_warning(
-        "step {}: the embeddings have collapsed: their effective rank is {:.1f} of {}, so all pictures lie on "
+        "step {}: the embeddings have collapsed: their effective rank is {:.1f} of {}, so all images lie on "
         "little more than one line; lower optimizer.base_lr, warm up longer or make the views stronger",
         steps_done_, geometry.effective_rank, columns);
   fields.insert(fields.end(), {{"alignment", geometry.alignment},
@@ -286,7 +286,7 @@ void Trainer::evaluate() {
     features.step = steps_done_;
     keep_error([&] { p_.journal->add_evaluation(features, beat); });
   });
-  log_info("step {}: k-NN on {} test pictures: {}", steps_done_, result.queries, p_.knn->describe(result));
+  log_info("step {}: k-NN on {} test images: {}", steps_done_, result.queries, p_.knn->describe(result));
   const int64_t epoch = steps_done_ / p_.plan.steps_per_epoch();
   std::vector<std::pair<std::string, double>> fields = {{"knn_top1", result.top1()}, {"knn_top5", result.top5()}};
   if (const auto geometry = p_.knn->measure_embeddings(beat)) look_at_embeddings(*geometry, fields);

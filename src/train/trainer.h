@@ -107,7 +107,7 @@ class Trainer {
   Buffer non_finite_;  // one int on the device; sticks once set: the updates then do nothing
   int64_t log_lag_;    // steps that the log stays behind: as many as the control word on a GPU, none on the CPU
   std::array<PendingLine, ControlChannel::kDelay + 1> lines_;  // by step mod 3
-  double waited_s_ = 0, stepped_s_ = 0;                        // for pictures; in all: since the last line of the log
+  double waited_s_ = 0, stepped_s_ = 0;                        // for images; in all: since the last line of the log
   int64_t lines_logged_;                                       // steps
   int64_t steps_done_ = 0;
   double last_save_s_;          // by the clock of this rank; rank 0's counts

@@ -14,47 +14,47 @@ using namespace simclr::testing;
 
 constexpr PhiloxKey kKey = philox_key(42, RandomPurpose::kViews);
 
-std::vector<float> render_on_cpu(const PictureArray& pictures, const std::vector<ViewJob>& jobs,
-                                 const ViewParams& params, int threads) {
+std::vector<float> render_on_cpu(const ImageArray& images, const std::vector<ViewJob>& jobs, const ViewParams& params,
+                                 int threads) {
   std::vector<float> out(jobs.size() * static_cast<size_t>(3 * params.size * params.size), NAN);
-  CpuRender cpu(params, pictures, threads);
-  render_views(cpu.exec(), params, pictures.bytes, jobs, images_of(out.data(), jobs, params));
+  CpuRender cpu(params, images, threads);
+  render_views(cpu.exec(), params, images.bytes, jobs, images_of(out.data(), jobs, params));
   return out;
 }
 
 TEST(RenderViews, HasTheBitsOfRenderView) {
   const ViewParams params = usual_views(19);
-  const PictureArray pictures({{20, 31}, {1, 1}, {41, 29}, {5, 200}});
-  const std::vector<ViewJob> jobs = random_jobs(pictures, params, kKey, 12);
-  const std::vector<float> one = render_on_cpu(pictures, jobs, params, 1);
-  EXPECT_EQ(one, render_on_cpu(pictures, jobs, params, 3));
+  const ImageArray images({{20, 31}, {1, 1}, {41, 29}, {5, 200}});
+  const std::vector<ViewJob> jobs = random_jobs(images, params, kKey, 12);
+  const std::vector<float> one = render_on_cpu(images, jobs, params, 1);
+  EXPECT_EQ(one, render_on_cpu(images, jobs, params, 3));
   for (size_t k = 0; k < jobs.size(); ++k) {
-    const std::vector<float> expected = render(pictures.picture_of(jobs[k]), jobs[k].draw, params);
+    const std::vector<float> expected = render(images.image_of(jobs[k]), jobs[k].draw, params);
     EXPECT_EQ(std::vector<float>(one.begin() + static_cast<std::ptrdiff_t>(k * expected.size()),
                                  one.begin() + static_cast<std::ptrdiff_t>((k + 1) * expected.size())),
               expected);
   }
 }
 
-TEST(RenderViews, ShowsWholePicturesAndNone) {
+TEST(RenderViews, ShowsWholeImagesAndNone) {
   const ViewParams params = usual_views(9);
-  const PictureArray pictures({{20, 31}});
-  const std::vector<ViewJob> jobs = {whole_picture_job(pictures.offsets[0], 20, 31), ViewJob{}};
-  const std::vector<float> out = render_on_cpu(pictures, jobs, params, 1);
+  const ImageArray images({{20, 31}});
+  const std::vector<ViewJob> jobs = {whole_image_job(images.offsets[0], 20, 31), ViewJob{}};
+  const std::vector<float> out = render_on_cpu(images, jobs, params, 1);
   std::vector<float> expected(3 * 81), scratch(static_cast<size_t>(view_scratch_bytes(params, 20, 31)) / sizeof(float));
-  const TestPicture picture = pictures.picture_of(jobs[0]);
-  render_whole(picture.view(), params, std::as_writable_bytes(std::span(scratch)), expected.data());
+  const TestImage image = images.image_of(jobs[0]);
+  render_whole(image.view(), params, std::as_writable_bytes(std::span(scratch)), expected.data());
   EXPECT_EQ(std::vector<float>(out.begin(), out.begin() + 243), expected);
   EXPECT_THAT(std::vector<float>(out.begin() + 243, out.end()), ::testing::Each(0.0F));
 }
 
 TEST(RenderViews, RefusesJobsThatAreDefects) {
   const ViewParams params{.size = 8};  // without blur
-  const PictureArray pictures({{10, 12}});
+  const ImageArray images({{10, 12}});
   const auto broken = [&](auto&& change) {
-    std::vector<ViewJob> jobs = {whole_picture_job(0, 10, 12)};
+    std::vector<ViewJob> jobs = {whole_image_job(0, 10, 12)};
     change(jobs[0]);
-    render_on_cpu(pictures, jobs, params, 1);
+    render_on_cpu(images, jobs, params, 1);
   };
   EXPECT_NO_THROW(broken([](ViewJob&) {}));
   EXPECT_THROW(broken([](ViewJob& j) { j.offset = 1; }), Error);

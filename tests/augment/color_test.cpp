@@ -1,4 +1,4 @@
-// Colour steps one at a time: numbers small enough to check by hand, identities, and a textbook HSV of the test's own.
+// Color steps one at a time: numbers small enough to check by hand, identities, and a textbook HSV of the test's own.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/augment/augment_ops.h"
-#include "tests/augment/pictures.h"
+#include "tests/augment/images.h"
 
 namespace simclr {
 namespace {

@@ -1,4 +1,4 @@
-// Views of pictures that are decoded at a part of their size: the rules in numbers, then batches of an image folder.
+// Views of images that are decoded at a part of their size: the rules in numbers, then batches of an image folder.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,9 +7,9 @@
 #include "src/augment/reduced_crops.h"
 #include "src/augment/view_loader.h"
 #include "src/data/image_folder.h"
-#include "tests/augment/pictures.h"
+#include "tests/augment/images.h"
 #include "tests/base/temporary_folder.h"
-#include "tests/data/encoded_pictures.h"
+#include "tests/data/encoded_images.h"
 
 namespace simclr {
 namespace {
@@ -28,8 +28,8 @@ TEST(ReducedCrops, KeepBothViewsAtTheirSize) {
   EXPECT_EQ(largest_reduction({narrow}, 64), 1);
 }
 
-TEST(ReducedCrops, FollowThePicture) {
-  const PictureView half{nullptr, 51, 100};  // of 101 x 200
+TEST(ReducedCrops, FollowTheImage) {
+  const PlanarImage half{nullptr, 51, 100};  // of 101 x 200
   EXPECT_EQ(crop_of_reduced({.top = 0, .left = 0, .height = 101, .width = 200}, 101, 200, half),
             (CropBox{.top = 0, .left = 0, .height = 51, .width = 100}));
   EXPECT_EQ(crop_of_reduced({.top = 50, .left = 101, .height = 51, .width = 60}, 101, 200, half),
@@ -39,13 +39,13 @@ TEST(ReducedCrops, FollowThePicture) {
   EXPECT_EQ(crop_of_reduced(corner, 101, 200, {nullptr, 101, 200}), corner);
 }
 
-// 24 JPEG and PNG pictures of several sizes, large beside views of 16 pixels.
-class DecodedPictures : public ::testing::Test {
+// 24 JPEG and PNG images of several sizes, large beside views of 16 pixels.
+class DecodedImages : public ::testing::Test {
  protected:
-  DecodedPictures() {
+  DecodedImages() {
     for (int64_t i = 0; i < 24; ++i) {
-      const auto picture = gradient(100 + 9 * i, 300 - 11 * i);
-      testing::write_file(folder_.path() / std::to_string(i), i % 5 == 0 ? encode_png(picture) : encode_jpeg(picture));
+      const auto image = gradient(100 + 9 * i, 300 - 11 * i);
+      testing::write_file(folder_.path() / std::to_string(i), i % 5 == 0 ? encode_png(image) : encode_jpeg(image));
     }
     settings_.path = folder_.path();
     set_ = open_image_folder(settings_, Split::kTrain);
@@ -76,13 +76,13 @@ class Whole final : public Dataset {
   int32_t label(int64_t i) const override { return set_.label(i); }
   const std::vector<std::string>& class_names() const override { return set_.class_names(); }
   std::string fingerprint(const Beat&) const override { return ""; }
-  PictureView picture(int64_t i, std::vector<uint8_t>& storage) const override { return set_.picture(i, storage); }
+  PlanarImage image(int64_t i, std::vector<uint8_t>& storage) const override { return set_.image(i, storage); }
 
  private:
   const Dataset& set_;
 };
 
-TEST_F(DecodedPictures, WorkersAndRanksChangeNoBit) {
+TEST_F(DecodedImages, WorkersAndRanksChangeNoBit) {
   const std::vector<float> all = images({.first_shard = 0, .shard_count = 4, .workers = 0}, *set_);
   EXPECT_EQ(images({.first_shard = 0, .shard_count = 4, .workers = 3}, *set_), all);
   const std::vector<float> last = images({.first_shard = 3, .shard_count = 1, .workers = 2}, *set_);
@@ -94,7 +94,7 @@ TEST_F(DecodedPictures, WorkersAndRanksChangeNoBit) {
   }
 }
 
-TEST_F(DecodedPictures, AReducedPictureShowsWhatTheWholeOneDoes) {
+TEST_F(DecodedImages, AReducedImageShowsWhatTheWholeOneDoes) {
   const std::vector<float> reduced = images({.first_shard = 0, .shard_count = 4, .workers = 0}, *set_);
   const std::vector<float> whole = images({.first_shard = 0, .shard_count = 4, .workers = 0}, Whole(*set_));
   ASSERT_EQ(reduced.size(), whole.size());
@@ -104,10 +104,10 @@ TEST_F(DecodedPictures, AReducedPictureShowsWhatTheWholeOneDoes) {
     difference += std::abs(reduced[i] - whole[i]);
     size += std::abs(whole[i]);
   }
-  EXPECT_LT(difference / size, 0.03);  // smooth pictures, crops moved by half a reduced pixel at most
+  EXPECT_LT(difference / size, 0.03);  // smooth images, crops moved by half a reduced pixel at most
 }
 
-TEST_F(DecodedPictures, EvaluationDependsOnNoThreads) {
+TEST_F(DecodedImages, EvaluationDependsOnNoThreads) {
   const ViewParams params{.size = 16};
   std::vector<float> one(24 * 3 * 256), three(one.size());
   EvaluationLoader(*set_, params, 1).fill(0, {one.data(), 1, 24, 3, 16, 16});
@@ -115,7 +115,7 @@ TEST_F(DecodedPictures, EvaluationDependsOnNoThreads) {
   EXPECT_EQ(one, three);
 }
 
-TEST(ResolveWorkers, TakesAllCoresForPicturesThatAreDecoded) {
+TEST(ResolveWorkers, TakesAllCoresForImagesThatAreDecoded) {
   EXPECT_EQ(resolve_workers(-1, false, 8), 1);
   EXPECT_EQ(resolve_workers(-1, true, 8), 8);
   EXPECT_EQ(resolve_workers(0, true, 8), 0);

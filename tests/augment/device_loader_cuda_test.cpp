@@ -1,4 +1,4 @@
-// Views and whole pictures made on a GPU: the same batches as on the host, and the same bits whether the data set lies
+// Views and whole images made on a GPU: the same batches as on the host, and the same bits whether the data set lies
 // on the GPU or travels there step by step.
 #include "src/augment/device_view_loader.h"
 
@@ -18,7 +18,7 @@
 namespace simclr {
 namespace {
 
-using simclr::testing::TestPicture;
+using simclr::testing::TestImage;
 using simclr::testing::usual_views;
 using ::testing::HasSubstr;
 
@@ -31,7 +31,7 @@ struct Collected {
   bool operator==(const Collected&) const = default;
 };
 
-Collected collect(const OddPictures& dataset, int64_t resident_bytes, Precision precision = Precision::kFp32) {
+Collected collect(const OddImages& dataset, int64_t resident_bytes, Precision precision = Precision::kFp32) {
   Context context(make_cuda_device({.precision = precision}));
   const SamplePlan plan({.seed = kSeed, .count = dataset.count(), .global_batch = 16, .shards = 4});
   DeviceViewLoader loader(context, dataset, plan, usual_views(16),
@@ -57,7 +57,7 @@ Collected collect(const OddPictures& dataset, int64_t resident_bytes, Precision 
 }
 
 TEST(DeviceViewLoader, ASetThatDoesNotFitGivesTheSameBits) {
-  const OddPictures dataset(70);
+  const OddImages dataset(70);
   for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
     const Collected resident = collect(dataset, dataset.bytes(), precision);
     EXPECT_FALSE(resident.images.empty());
@@ -66,9 +66,9 @@ TEST(DeviceViewLoader, ASetThatDoesNotFitGivesTheSameBits) {
   }
 }
 
-// Within 1e-5 of the unit interval before normalisation, as the op's own tests argue.
+// Within 1e-5 of the unit interval before normalization, as the op's own tests argue.
 TEST(DeviceViewLoader, MakesTheViewsOfTheHost) {
-  const OddPictures dataset(70);
+  const OddImages dataset(70);
   const ViewParams params = usual_views(16);
   const SamplePlan plan({.seed = kSeed, .count = dataset.count(), .global_batch = 16, .shards = 4});
   const Collected device = collect(dataset, 0);
@@ -92,77 +92,76 @@ TEST(DeviceViewLoader, MakesTheViewsOfTheHost) {
 }
 
 TEST(DeviceViewLoader, IsWhatAGpuGets) {
-  const OddPictures dataset(40);
+  const OddImages dataset(40);
   const SamplePlan plan({.seed = kSeed, .count = 40, .global_batch = 16, .shards = 4});
   Context context(make_cuda_device({}));
   const auto source = make_batch_source(context, dataset, plan, usual_views(16), {.seed = kSeed, .shard_count = 4});
   EXPECT_NE(dynamic_cast<DeviceViewLoader*>(source.get()), nullptr);
 }
 
-// Pictures are where provide() says, for what is queued from then on: also when the host is several calls ahead.
-TEST(DevicePictures, AreThereWhenTheyAreNeeded) {
-  const OddPictures dataset(30);
+// Images are where provide() says, for what is queued from then on: also when the host is several calls ahead.
+TEST(DeviceImages, AreThereWhenTheyAreNeeded) {
+  const OddImages dataset(30);
   Context context(make_cuda_device({}));
-  const int64_t most = 3 * 38 * 34;  // bytes of the largest, picture 14
+  const int64_t most = 3 * 38 * 34;  // bytes of the largest, image 14
   for (const bool fits : {true, false}) {
-    DevicePictures pictures(context, dataset, 4, fits ? dataset.bytes() : dataset.bytes() - 1);
-    EXPECT_EQ(pictures.resident(), fits);
-    EXPECT_EQ(pictures.largest_height(), 40);
-    EXPECT_EQ(pictures.largest_width(), 34);
-    EXPECT_EQ(static_cast<int64_t>(pictures.bytes().size()), fits ? dataset.bytes() : 4 * most);
+    DeviceImages images(context, dataset, 4, fits ? dataset.bytes() : dataset.bytes() - 1);
+    EXPECT_EQ(images.resident(), fits);
+    EXPECT_EQ(images.largest_height(), 40);
+    EXPECT_EQ(images.largest_width(), 34);
+    EXPECT_EQ(static_cast<int64_t>(images.bytes().size()), fits ? dataset.bytes() : 4 * most);
     std::vector<std::unique_ptr<Readback>> readbacks;
-    std::vector<std::pair<int64_t, size_t>> expected;  // picture, its readback
+    std::vector<std::pair<int64_t, size_t>> expected;  // image, its readback
     for (int64_t call = 0; call < 9; ++call) {
       std::vector<int64_t> samples;
       for (int64_t k = 0; k < 1 + call % 4; ++k) samples.push_back((call * 7 + k * 11) % 30);
-      const auto places = pictures.provide(samples);
+      const auto places = images.provide(samples);
       ASSERT_EQ(places.size(), samples.size());
       for (size_t k = 0; k < samples.size(); ++k) {
         EXPECT_EQ(places[k].height, 24 + samples[k] % 17);
         EXPECT_EQ(places[k].width, 30 + samples[k] % 5);
         readbacks.push_back(
             context.device().make_readback(static_cast<size_t>(3 * places[k].height * places[k].width)));
-        readbacks.back()->start(pictures.bytes().data() + places[k].offset);
+        readbacks.back()->start(images.bytes().data() + places[k].offset);
         expected.emplace_back(samples[k], readbacks.size() - 1);
       }
     }
     for (const auto& [sample, readback] : expected) {
-      const TestPicture picture = odd_picture(sample);
-      EXPECT_EQ(std::memcmp(readbacks[readback]->wait(), picture.pixels.data(), picture.pixels.size()), 0) << sample;
+      const TestImage image = odd_image(sample);
+      EXPECT_EQ(std::memcmp(readbacks[readback]->wait(), image.pixels.data(), image.pixels.size()), 0) << sample;
     }
   }
 }
 
 // A streamed call sends as much as it needs, not as much as there is room for.
-TEST(DevicePictures, SendOnlyWhatACallAsksFor) {
-  const OddPictures dataset(30);
+TEST(DeviceImages, SendOnlyWhatACallAsksFor) {
+  const OddImages dataset(30);
   Context context(make_cuda_device({}));
-  DevicePictures pictures(context, dataset, 4, 0);
+  DeviceImages images(context, dataset, 4, 0);
   const std::vector<int64_t> four = {3, 5, 8, 9}, one = {7};
-  const auto places = pictures.provide(four);
-  const std::vector<DevicePictures::Place> before(places.begin(), places.end());
-  pictures.provide(one);
-  for (size_t k = 2; k < 4; ++k) {  // picture 7 has covered the first and a part of the second
-    const TestPicture expected = odd_picture(four[k]);
+  const auto places = images.provide(four);
+  const std::vector<DeviceImages::Place> before(places.begin(), places.end());
+  images.provide(one);
+  for (size_t k = 2; k < 4; ++k) {  // image 7 has covered the first and a part of the second
+    const TestImage expected = odd_image(four[k]);
     std::vector<uint8_t> found(expected.pixels.size());
-    context.device().download(found.data(), pictures.bytes().data() + before[k].offset, found.size());
+    context.device().download(found.data(), images.bytes().data() + before[k].offset, found.size());
     EXPECT_EQ(found, expected.pixels) << four[k];
   }
 }
 
-TEST(DevicePictures, RefuseMoreThanWasAnnounced) {
-  const OddPictures dataset(40);
+TEST(DeviceImages, RefuseMoreThanWasAnnounced) {
+  const OddImages dataset(40);
   Context context(make_cuda_device({}));
-  DevicePictures pictures(context, dataset, 1, 0);
+  DeviceImages images(context, dataset, 1, 0);
   const std::vector<int64_t> one = {16}, two = {16, 33};  // the largest
-  EXPECT_EQ(pictures.provide(one).size(), 1U);
-  EXPECT_THAT([&] { pictures.provide(two); },
-              ::testing::ThrowsMessage<Error>(HasSubstr("more pictures than announced")));
+  EXPECT_EQ(images.provide(one).size(), 1U);
+  EXPECT_THAT([&] { images.provide(two); }, ::testing::ThrowsMessage<Error>(HasSubstr("more images than announced")));
 }
 
-// Whole pictures in calls of one size: what is beyond the set is all zeros, and bits do not depend on the call.
-TEST(DeviceEvaluationSource, ShowsTheWholePicturesOfTheHost) {
-  const OddPictures dataset(13);
+// Whole images in calls of one size: what is beyond the set is all zeros, and bits do not depend on the call.
+TEST(DeviceEvaluationSource, ShowsTheWholeImagesOfTheHost) {
+  const OddImages dataset(13);
   const ViewParams params = usual_views(16);
   Context context(make_cuda_device({}));
   const auto source = make_evaluation_source(context, dataset, params, 2, 4);
@@ -184,9 +183,9 @@ TEST(DeviceEvaluationSource, ShowsTheWholePicturesOfTheHost) {
   }
   const std::vector<std::byte> from_8 = bytes_of(context.device(), source->load(8));
   const std::vector<std::byte> from_9 = bytes_of(context.device(), source->load(9));
-  const size_t picture = from_8.size() / 8;
-  EXPECT_EQ(std::memcmp(from_8.data() + picture, from_9.data(), 4 * picture), 0);
-  EXPECT_THAT([&] { source->load(13); }, ::testing::ThrowsMessage<Error>(HasSubstr("pictures from 13 on of 13")));
+  const size_t image = from_8.size() / 8;
+  EXPECT_EQ(std::memcmp(from_8.data() + image, from_9.data(), 4 * image), 0);
+  EXPECT_THAT([&] { source->load(13); }, ::testing::ThrowsMessage<Error>(HasSubstr("images from 13 on of 13")));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "kernels/augment/augment.h"
-#include "tests/augment/pictures.h"
+#include "tests/augment/images.h"
 
 namespace simclr {
 namespace {
@@ -143,8 +143,8 @@ TEST(DrawView, ProbabilityOneIsAlwaysAndZeroNever) {
   }
 }
 
-// torchvision RandomResizedCrop.get_params: when no try fits, the largest centred box of an allowed ratio.
-TEST(DrawView, FallsBackToACentredCrop) {
+// torchvision RandomResizedCrop.get_params: when no try fits, the largest centered box of an allowed ratio.
+TEST(DrawView, FallsBackToACenteredCrop) {
   ViewParams params = usual_views(32);
   params.crop_scale = {1, 1};
   EXPECT_EQ(draw_view(params, kKey, {}, 100, 20).crop,
@@ -155,7 +155,7 @@ TEST(DrawView, FallsBackToACentredCrop) {
   params.crop_ratio = {3, 4};  // 1 / 3 rounds to 0 rows: at least one is taken
   EXPECT_EQ(draw_view(params, kKey, {}, 9, 1).crop, (CropBox{.top = 4, .left = 0, .height = 1, .width = 1}));
   params.crop_ratio = {1.5, 2};
-  params.crop_scale = {0.95, 0.95};  // square picture, wider boxes: every try is too wide; 10 / 1.5 = 6.67 rows
+  params.crop_scale = {0.95, 0.95};  // square image, wider boxes: every try is too wide; 10 / 1.5 = 6.67 rows
   EXPECT_EQ(draw_view(params, kKey, {}, 10, 10).crop, (CropBox{.top = 1, .left = 0, .height = 7, .width = 10}));
 }
 

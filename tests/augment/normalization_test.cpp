@@ -1,4 +1,4 @@
-// The normalisation in a checkpoint comes back to the bit, and damaged text is noticed.
+// The normalization in a checkpoint comes back to the bit, and damaged text is noticed.
 #include "src/augment/normalization.h"
 
 #include <gtest/gtest.h>

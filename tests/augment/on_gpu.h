@@ -1,4 +1,4 @@
-// What the tests of pictures on a GPU share: a data set whose pictures differ in size, and what the device holds.
+// What the tests of images on a GPU share: a data set whose images differ in size, and what the device holds.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -13,26 +13,26 @@
 #include "tests/kernels/cuda_support.h"
 
 // After it: brings a namespace simclr::testing, in whose presence the header above would not find GoogleTest's.
-#include "tests/augment/pictures.h"
+#include "tests/augment/images.h"
 
 namespace simclr {
 
 // 24 to 40 pixels high, 30 to 34 wide; the largest are 16 and 33.
-inline testing::TestPicture odd_picture(int64_t i) {
-  return testing::noise_picture(24 + i % 17, 30 + i % 5, static_cast<uint32_t>(i));
+inline testing::TestImage odd_image(int64_t i) {
+  return testing::noise_image(24 + i % 17, 30 + i % 5, static_cast<uint32_t>(i));
 }
 
-// Pictures that are made when somebody asks; `decodes`: the set says so, as those of JPEG files do.
-class OddPictures : public Dataset {
+// Images that are made when somebody asks; `decodes`: the set says so, as those of JPEG files do.
+class OddImages : public Dataset {
  public:
-  explicit OddPictures(int64_t count, bool decodes = false) : count_(count), decodes_(decodes) {}
+  explicit OddImages(int64_t count, bool decodes = false) : count_(count), decodes_(decodes) {}
   int64_t count() const override { return count_; }
   int32_t label(int64_t) const override { return 0; }
   const std::vector<std::string>& class_names() const override { return names_; }
   std::string fingerprint(const Beat&) const override { return ""; }
   bool decodes() const override { return decodes_; }
-  PictureView picture(int64_t i, std::vector<uint8_t>& storage) const override {
-    testing::TestPicture made = odd_picture(i);
+  PlanarImage image(int64_t i, std::vector<uint8_t>& storage) const override {
+    testing::TestImage made = odd_image(i);
     storage = std::move(made.pixels);
     return {storage.data(), made.height, made.width};
   }

@@ -1,4 +1,4 @@
-// Pairs of views made on a GPU, of pictures that travel there call by call: those of the host.
+// Pairs of views made on a GPU, of images that travel there call by call: those of the host.
 #include "src/augment/pair_source.h"
 
 #include "src/augment/uploaded_images.h"
@@ -11,12 +11,12 @@ namespace {
 using simclr::testing::usual_views;
 
 constexpr int64_t kView = 3 * 16 * 16;
-const std::vector<int64_t> kPictures = {16, 1, 33, 2, 8};  // the largest, small ones, the largest again
+const std::vector<int64_t> kImages = {16, 1, 33, 2, 8};  // the largest, small ones, the largest again
 
 // The views of all pairs, planar, in calls of shards * samples; zeros after the last pair are left out when they are.
 std::vector<float> views(Context& context, const Dataset& dataset, int64_t shards, int64_t samples) {
-  const auto source = make_pair_source(context, dataset, usual_views(16), 3, kPictures, shards, samples);
-  const int64_t rows = shards * samples, count = 2 * static_cast<int64_t>(kPictures.size());
+  const auto source = make_pair_source(context, dataset, usual_views(16), 3, kImages, shards, samples);
+  const int64_t rows = shards * samples, count = 2 * static_cast<int64_t>(kImages.size());
   EXPECT_EQ(source->call_images(), rows);
   std::vector<float> all;
   for (int64_t first = 0; first < count; first += rows) {
@@ -33,9 +33,9 @@ std::vector<float> views(Context& context, const Dataset& dataset, int64_t shard
   return all;
 }
 
-// Within 1e-5 of the unit interval before normalisation, as the op's own tests argue.
+// Within 1e-5 of the unit interval before normalization, as the op's own tests argue.
 TEST(DevicePairSource, MakesTheViewsOfTheHost) {
-  const OddPictures dataset(40);
+  const OddImages dataset(40);
   Context cpu(1), gpu(make_cuda_device({}));
   const std::vector<float> expected = views(cpu, dataset, 2, 2), found = views(gpu, dataset, 2, 2);
   ASSERT_EQ(found.size(), expected.size());
@@ -44,7 +44,7 @@ TEST(DevicePairSource, MakesTheViewsOfTheHost) {
 }
 
 TEST(DevicePairSource, CallsChangeNothing) {
-  const OddPictures dataset(40);
+  const OddImages dataset(40);
   Context gpu(make_cuda_device({}));
   const std::vector<float> expected = views(gpu, dataset, 2, 2);
   EXPECT_TRUE(test::same_bits(views(gpu, dataset, 1, 2), expected));
@@ -53,9 +53,9 @@ TEST(DevicePairSource, CallsChangeNothing) {
 
 // A call asked for again, and out of order, holds the same.
 TEST(DevicePairSource, HasTheSameViewsWheneverTheyAreAskedFor) {
-  const OddPictures dataset(40);
+  const OddImages dataset(40);
   Context gpu(make_cuda_device({}));
-  const auto source = make_pair_source(gpu, dataset, usual_views(16), 3, kPictures, 2, 2);
+  const auto source = make_pair_source(gpu, dataset, usual_views(16), 3, kImages, 2, 2);
   std::vector<std::vector<std::byte>> calls;
   for (const int64_t first : {0, 4, 8, 4, 0}) calls.push_back(bytes_of(gpu.device(), source->load(first)));
   EXPECT_EQ(calls[3], calls[1]);
@@ -63,18 +63,18 @@ TEST(DevicePairSource, HasTheSameViewsWheneverTheyAreAskedFor) {
   EXPECT_NE(calls[0], calls[1]);
 }
 
-TEST(PairSourceOnAGpu, TakesDecodedPicturesFromTheHost) {
-  const OddPictures dataset(40, true);
+TEST(PairSourceOnAGpu, TakesDecodedImagesFromTheHost) {
+  const OddImages dataset(40, true);
   Context cpu(1), gpu(make_cuda_device({}));
-  const auto source = make_pair_source(gpu, dataset, usual_views(16), 3, kPictures, 2, 2);
+  const auto source = make_pair_source(gpu, dataset, usual_views(16), 3, kImages, 2, 2);
   EXPECT_NE(dynamic_cast<UploadedEvaluationSource*>(source.get()), nullptr);
   EXPECT_TRUE(test::same_bits(views(gpu, dataset, 2, 2), views(cpu, dataset, 2, 2)));
 }
 
 TEST(PairSourceOnAGpu, RefusesHalfAPair) {
-  const OddPictures dataset(40);
+  const OddImages dataset(40);
   Context gpu(make_cuda_device({}));
-  EXPECT_THAT([&] { make_pair_source(gpu, dataset, usual_views(16), 3, kPictures, 1, 3); },
+  EXPECT_THAT([&] { make_pair_source(gpu, dataset, usual_views(16), 3, kImages, 1, 3); },
               test::fires("pairs in calls of 3 views"));
 }
 

@@ -15,7 +15,7 @@ using simclr::testing::usual_views;
 
 constexpr int64_t kShards = 2, kSamples = 3, kSize = 5, kRows = kShards * kSamples, kPixels = kSize * kSize;
 
-// Normalised pixels of call `call`; among them one half-way between two bfloat16 (ties go to the even one, here down
+// Normalized pixels of call `call`; among them one half-way between two bfloat16 (ties go to the even one, here down
 // and up), and one that rounds up into the next power of two.
 std::vector<float> host_images(uint32_t call) {
   std::vector<float> values = test::random_values(kRows * 3 * kPixels, call);
@@ -68,9 +68,9 @@ TEST(UploadedImages, RefuseAnotherShape) {
   for (const ConstImages& shape : shapes) EXPECT_THAT([&] { uploaded.put(shape); }, test::fires("from the host"));
 }
 
-// Pictures that are decoded become views on the host, so that the batches are the host's to the bit.
+// Images that are decoded become views on the host, so that the batches are the host's to the bit.
 TEST(UploadedBatchSource, HasTheBatchesOfTheHost) {
-  const OddPictures dataset(40, true);
+  const OddImages dataset(40, true);
   const SamplePlan plan({.seed = 11, .count = 40, .global_batch = 16, .shards = 4});
   const ViewLoaderSettings settings{
       .seed = 11, .first_shard = 1, .shard_count = 2, .start_step = 1, .end_step = 6, .workers = 2};
@@ -90,8 +90,8 @@ TEST(UploadedBatchSource, HasTheBatchesOfTheHost) {
   }
 }
 
-TEST(UploadedEvaluationSource, ShowsThePicturesOfTheHost) {
-  const OddPictures dataset(13, true);
+TEST(UploadedEvaluationSource, ShowsTheImagesOfTheHost) {
+  const OddImages dataset(13, true);
   Context context(make_cuda_device({}));
   const auto source = make_evaluation_source(context, dataset, usual_views(16), 2, 4);
   ASSERT_NE(dynamic_cast<UploadedEvaluationSource*>(source.get()), nullptr);

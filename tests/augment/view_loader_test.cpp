@@ -14,29 +14,29 @@
 #include "kernels/common/error.h"
 #include "src/augment/evaluation_loader.h"
 #include "src/augment/view_params.h"
-#include "tests/augment/pictures.h"
+#include "tests/augment/images.h"
 
 namespace simclr {
 namespace {
 
-using testing::noise_picture;
-using testing::TestPicture;
+using testing::noise_image;
+using testing::TestImage;
 using testing::usual_views;
 
-// Pictures of different sizes, decoded on demand: 24 to 40 pixels high. Picture `broken` and `broken + 1` cannot be
+// Images of different sizes, decoded on demand: 24 to 40 pixels high. Image `broken` and `broken + 1` cannot be
 // read.
-class OddPictures : public Dataset {
+class OddImages : public Dataset {
  public:
-  explicit OddPictures(int64_t count, int64_t broken = -1, int delay_us = 0)
+  explicit OddImages(int64_t count, int64_t broken = -1, int delay_us = 0)
       : count_(count), broken_(broken), delay_us_(delay_us) {}
   int64_t count() const override { return count_; }
   int32_t label(int64_t) const override { return 0; }
   const std::vector<std::string>& class_names() const override { return names_; }
   std::string fingerprint(const Beat&) const override { return ""; }
-  PictureView picture(int64_t i, std::vector<uint8_t>& storage) const override {
-    if (broken_ >= 0 && (i == broken_ || i == broken_ + 1)) fail(ExitCode::kData, "picture {} cannot be read", i);
+  PlanarImage image(int64_t i, std::vector<uint8_t>& storage) const override {
+    if (broken_ >= 0 && (i == broken_ || i == broken_ + 1)) fail(ExitCode::kData, "image {} cannot be read", i);
     if (delay_us_ > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay_us_));
-    TestPicture made = noise_picture(24 + i % 17, 30 + i % 5, static_cast<uint32_t>(i));
+    TestImage made = noise_image(24 + i % 17, 30 + i % 5, static_cast<uint32_t>(i));
     storage = std::move(made.pixels);
     return {storage.data(), made.height, made.width};
   }
@@ -78,7 +78,7 @@ Collected collect(const Dataset& dataset, ViewLoaderSettings settings) {
 }
 
 TEST(ViewLoader, FillsShardsWithView1ThenView2) {
-  const OddPictures dataset(70);
+  const OddImages dataset(70);
   const SamplePlan plan = plan_for(dataset);  // 4 steps an epoch, n = 4
   const ViewParams params = usual_views(16);
   ViewLoader loader(dataset, plan, params,
@@ -93,14 +93,14 @@ TEST(ViewLoader, FillsShardsWithView1ThenView2) {
     const std::vector<int64_t> samples = plan.samples_of(5, 1 + s);
     for (int64_t k = 0; k < 4; ++k) {
       EXPECT_EQ(batch.samples[static_cast<size_t>(4 * s + k)], samples[static_cast<size_t>(k)]);
-      const TestPicture picture =
-          noise_picture(24 + samples[static_cast<size_t>(k)] % 17, 30 + samples[static_cast<size_t>(k)] % 5,
-                        static_cast<uint32_t>(samples[static_cast<size_t>(k)]));
+      const TestImage image =
+          noise_image(24 + samples[static_cast<size_t>(k)] % 17, 30 + samples[static_cast<size_t>(k)] % 5,
+                      static_cast<uint32_t>(samples[static_cast<size_t>(k)]));
       for (uint32_t view = 0; view < 2; ++view) {
         const ViewDraw draw =
             draw_view(params, philox_key(kSeed, RandomPurpose::kViews),
-                      {view, static_cast<uint32_t>(samples[static_cast<size_t>(k)]), 1}, picture.height, picture.width);
-        const std::vector<float> expected = testing::render(picture, draw, params);
+                      {view, static_cast<uint32_t>(samples[static_cast<size_t>(k)]), 1}, image.height, image.width);
+        const std::vector<float> expected = testing::render(image, draw, params);
         ASSERT_EQ(std::memcmp(batch.images.shard(s) + (4 * view + k) * batch.images.sample_elements(), expected.data(),
                               expected.size() * sizeof(float)),
                   0);
@@ -110,14 +110,14 @@ TEST(ViewLoader, FillsShardsWithView1ThenView2) {
 }
 
 TEST(ViewLoader, TheNumberOfWorkersChangesNothing) {
-  const OddPictures dataset(70);
+  const OddImages dataset(70);
   const Collected inline_views = collect(dataset, {.first_shard = 0, .shard_count = 4, .workers = 0});
   for (const int workers : {1, 2, 5})
     EXPECT_EQ(collect(dataset, {.first_shard = 0, .shard_count = 4, .workers = workers}), inline_views) << workers;
 }
 
 TEST(ViewLoader, ARankMakesItsPartOfTheGlobalBatch) {
-  const OddPictures dataset(70);
+  const OddImages dataset(70);
   const Collected whole = collect(dataset, {.first_shard = 0, .shard_count = 4, .workers = 2});
   const size_t shard = whole.images.size() / kSteps / 4;
   for (int64_t s = 0; s < 4; ++s) {
@@ -131,7 +131,7 @@ TEST(ViewLoader, ARankMakesItsPartOfTheGlobalBatch) {
 }
 
 TEST(ViewLoader, StartsAtAnyStep) {
-  const OddPictures dataset(70);
+  const OddImages dataset(70);
   const Collected whole = collect(dataset, {.first_shard = 2, .shard_count = 2, .workers = 1});
   for (const int64_t start : {1, 4, 7}) {
     const Collected rest = collect(dataset, {.first_shard = 2, .shard_count = 2, .start_step = start, .workers = 2});
@@ -141,7 +141,7 @@ TEST(ViewLoader, StartsAtAnyStep) {
 }
 
 TEST(ViewLoader, ViewsDifferBetweenEpochs) {
-  const OddPictures dataset(16);  // every step is an epoch with the same 16 pictures
+  const OddImages dataset(16);  // every step is an epoch with the same 16 images
   const Collected all = collect(dataset, {.first_shard = 0, .shard_count = 4, .workers = 1});
   const size_t batch = all.images.size() / kSteps, image = batch / 32;
   for (size_t a = 0; a < 32; ++a) {
@@ -154,7 +154,7 @@ TEST(ViewLoader, ViewsDifferBetweenEpochs) {
 
 // The error comes with its own text, at its own step, for every number of workers; then again.
 TEST(ViewLoader, AnErrorSurfacesWhenItsBatchIsDue) {
-  const OddPictures dataset(70, 33);
+  const OddImages dataset(70, 33);
   const SamplePlan plan = plan_for(dataset);
   int64_t bad_step = 0;
   std::string expected;
@@ -162,7 +162,7 @@ TEST(ViewLoader, AnErrorSurfacesWhenItsBatchIsDue) {
     for (int64_t s = 0; s < 4 && !found; ++s) {
       for (const int64_t sample : plan.samples_of(bad_step, s)) {
         if ((sample == 33 || sample == 34) && !found) {
-          expected = "picture " + std::to_string(sample) + " cannot be read";
+          expected = "image " + std::to_string(sample) + " cannot be read";
           found = true;
         }
       }
@@ -185,7 +185,7 @@ TEST(ViewLoader, AnErrorSurfacesWhenItsBatchIsDue) {
 }
 
 TEST(ViewLoader, EndsAtAnyMoment) {
-  const OddPictures dataset(70, -1, 50);
+  const OddImages dataset(70, -1, 50);
   const SamplePlan plan = plan_for(dataset);
   for (int taken = 0; taken < 6; ++taken) {
     for (const int pause_us : {0, 300, 3000}) {
@@ -198,7 +198,7 @@ TEST(ViewLoader, EndsAtAnyMoment) {
 }
 
 TEST(ViewLoader, TellsHowLongTheCallerWaited) {
-  const OddPictures dataset(70, -1, 1000);  // 16 pictures of a millisecond each
+  const OddImages dataset(70, -1, 1000);  // 16 images of a millisecond each
   const SamplePlan plan = plan_for(dataset);
   ViewLoader loader(dataset, plan, usual_views(16), {.seed = kSeed, .shard_count = 4, .end_step = 100, .workers = 0});
   loader.next();
@@ -209,7 +209,7 @@ TEST(ViewLoader, TellsHowLongTheCallerWaited) {
 }
 
 TEST(ViewLoader, RefusesToGoPastTheEnd) {
-  const OddPictures dataset(70);
+  const OddImages dataset(70);
   const SamplePlan plan = plan_for(dataset);
   ViewLoader loader(dataset, plan, usual_views(16),
                     {.seed = kSeed, .shard_count = 4, .start_step = 3, .end_step = 4, .workers = 1});
@@ -218,7 +218,7 @@ TEST(ViewLoader, RefusesToGoPastTheEnd) {
 }
 
 TEST(EvaluationLoader, FillsPaddedCalls) {
-  const OddPictures dataset(10);
+  const OddImages dataset(10);
   const ViewParams params = usual_views(16);
   std::vector<float> memory(6 * 3 * 256), expected(3 * 256), scratch(100000);
   const Images call{.data = memory.data(), .shards = 2, .samples = 3, .channels = 3, .height = 16, .width = 16};
@@ -231,7 +231,7 @@ TEST(EvaluationLoader, FillsPaddedCalls) {
       for (int64_t k = 0; k < 6; ++k) {
         std::fill(expected.begin(), expected.end(), 0.0f);
         if (k < real)
-          render_whole(dataset.picture(first + k, storage), params, std::as_writable_bytes(std::span(scratch)),
+          render_whole(dataset.image(first + k, storage), params, std::as_writable_bytes(std::span(scratch)),
                        expected.data());
         ASSERT_EQ(std::memcmp(call.sample(k), expected.data(), expected.size() * sizeof(float)), 0)
             << first << " + " << k;

@@ -83,7 +83,7 @@ TEST_F(LogTest, AQuietConsoleHasWarningsErrorsAndTheEnd) {
   EXPECT_THAT(out_.text(), EndsWith("finished\nsaid once\n"));
 }
 
-TEST_F(LogTest, ColoursAreForTerminals) {
+TEST_F(LogTest, ColorsAreForTerminals) {
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
   ASSERT_GE(terminal, 0);
   ASSERT_EQ(::grantpt(terminal) + ::unlockpt(terminal), 0);

@@ -103,7 +103,7 @@ TEST(NpyHeader, RefusesADamagedDictionary) {
       {"{'descr': '<f4}", "no end"},
       {"{descr: '<f4'}", "no quoted key"},
       {"{'descr': '<f4', 'descr': '<f4'}", "'descr' stands there twice"},
-      {"{'colour': 'red'}", "unknown key 'colour'"},
+      {"{'color': 'red'}", "unknown key 'color'"},
       {"{'shape': ((1, 2)}", "no value"},
       {"{'shape': (1, 2)} 'more'", "something behind"},
       {"{}", "no 'descr'"},

@@ -38,10 +38,10 @@ TEST(Agree, ReturnsWhenNobodyHasAnError) {
 }
 
 TEST(Agree, TheLowestFailingRanksErrorIsEverybodys) {
-  const std::string expected = fmt::format("3 rank 1 ({}): picture 1 is broken (2 of 4 ranks failed)", host_name());
+  const std::string expected = fmt::format("3 rank 1 ({}): image 1 is broken (2 of 4 ranks failed)", host_name());
   const auto texts = outcomes(4, [](Collectives& c) {
     std::optional<Error> mine;
-    if (c.rank() % 2 == 1) mine = Error(ExitCode::kData, fmt::format("picture {} is broken", c.rank()));
+    if (c.rank() % 2 == 1) mine = Error(ExitCode::kData, fmt::format("image {} is broken", c.rank()));
     agree(c, mine);
   });
   EXPECT_THAT(texts, ElementsAre(expected, expected, expected, expected));

@@ -53,7 +53,7 @@ void Job::misbehave() {
   if (mishap == "stop") ::raise(SIGSTOP);
   if (mishap == "kill") ::raise(SIGKILL);
   if (mishap == "exit") ::_exit(9);
-  if (mishap == "throw") fail(ExitCode::kData, "picture 7 is broken");
+  if (mishap == "throw") fail(ExitCode::kData, "image 7 is broken");
   if (mishap == "sleep") sleep_s(1000);
   if (mishap == "lost_message") {
     const InsideCollective inside(&heartbeat);  // as if its message never came

@@ -1,4 +1,4 @@
-// How a job is recognised, where its ranks are, and which counts it may have: pure functions with made-up hosts.
+// How a job is recognized, where its ranks are, and which counts it may have: pure functions with made-up hosts.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ PlaceFacts place(const char* host, const std::vector<int>& cores, int launcher_c
   return facts;
 }
 
-TEST(Topology, FindsNeighboursByHost) {
+TEST(Topology, FindsNeighborsByHost) {
   const std::vector<PlaceFacts> places = {place("a", {0}, 8), place("b", {0}, 8), place("a", {1}, 8),
                                           place("b", {1}, 8), place("b", {2}, 8)};
   const Topology t = make_topology(3, places);

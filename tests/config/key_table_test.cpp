@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Number of members of an aggregate: the most initialisers that it takes.
+// Number of members of an aggregate: the most initializers that it takes.
 struct AnyValue {
   template <typename T>
   operator T() const;
@@ -166,7 +166,7 @@ TEST(KeyTable, TheNearestKeyIsTheOneThatWasMeant) {
   for (const auto& [unknown, key] : cases) EXPECT_EQ(nearest_key(unknown), key) << unknown;
   EXPECT_EQ(nearest_key("view", true), "views");
   EXPECT_EQ(nearest_key("jitter", true), "views.jitter");
-  EXPECT_EQ(nearest_key("optimiser", true), "optimizer");
+  EXPECT_EQ(nearest_key("optimizer", true), "optimizer");
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ TEST(Loader, OneMistakeOneLine) {
       {"train:\n  epoch: 3\n", "c.yaml:2: train.epoch: unknown key; the nearest is train.epochs"},
       {"train:\n  temperature: 3\n", "c.yaml:2: train.temperature: unknown key; the nearest is loss.temperature"},
       {"optimizer: {lr: 0.1}\n", "c.yaml:1: optimizer.lr: unknown key; the nearest is optimizer.base_lr"},
-      {"optimiser:\n  type: sgd\n", "c.yaml:1: optimiser: unknown section; the nearest is optimizer"},
+      {"optimizer:\n  type: sgd\n", "c.yaml:1: optimizer: unknown section; the nearest is optimizer"},
       {"train.epochs: 3\n", "c.yaml:1: train.epochs: a dotted key; write it nested, one section inside the other"},
       {"views.jitter: {hue: 0}\n",
        "c.yaml:1: views.jitter: a dotted key; write it nested, one section inside the other"},
@@ -93,13 +93,13 @@ TEST(Loader, OneMistakeOneLine) {
       {"optimizer:\n  type: SGD\n", "c.yaml:2: optimizer.type: found SGD; expected sgd | adamw | lars"},
       {"views:\n  crop_scale: 0.2\n",
        "c.yaml:2: views.crop_scale: found 0.2; expected [number, number] > 0, <= 1, in "
-       "order, share of the picture's area"},
+       "order, share of the image's area"},
       {"views:\n  crop_scale: [0.2, x]\n",
        "c.yaml:2: views.crop_scale: element 2: found x; expected [number, number] "
-       "> 0, <= 1, in order, share of the picture's area"},
+       "> 0, <= 1, in order, share of the image's area"},
       {"views:\n  crop_scale: [0.2]\n",
        "c.yaml:2: views.crop_scale: found a list of 1; expected [number, number] > "
-       "0, <= 1, in order, share of the picture's area"},
+       "0, <= 1, in order, share of the image's area"},
       {"run:\n  threads: 0\n", "c.yaml:2: run.threads: found 0; expected integer 1..1024 or auto, per rank"},
       {"run:\n  seed: -1\n", "c.yaml:2: run.seed: found -1; expected integer 0..18446744073709551615"},
       {"run:\n  threads: 99999999999\n",

@@ -193,7 +193,7 @@ const std::set<std::string> kExecutionKeys = {
     "run.output_dir",
     "run.device",
     "run.threads",
-    "data.path",  // the pictures count, not where they lie
+    "data.path",  // the images count, not where they lie
     "data.workers",
     "data.on_error",
     "train.stop_at_step",
@@ -275,8 +275,8 @@ TEST(Resolved, AnEntryOfResumeAllowNamesKeysByPathSectionOrLastWord) {
   EXPECT_EQ(keys_named_by("type").size(), 3u);
   EXPECT_EQ(keys_named_by("checkpoint"), Names{}) << "no part of the mathematics";
   EXPECT_EQ(keys_named_by(""), Names{});
-  EXPECT_TRUE(allows_other_pictures({.allow = {"epochs", "data"}}));
-  EXPECT_FALSE(allows_other_pictures({.allow = {"data.format"}}));
+  EXPECT_TRUE(allows_other_images({.allow = {"epochs", "data"}}));
+  EXPECT_FALSE(allows_other_images({.allow = {"data.format"}}));
 }
 
 TEST(Resolved, HashIsSha256InHex) {

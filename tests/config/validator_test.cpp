@@ -124,7 +124,7 @@ TEST(Validator, ContradictionsNameBothKeysAndTheirPlaces) {
        "them"},
       {"data:\n  path: /data\n",
        "c.yaml:2: data.path: found \"/data\", but data.format (synthetic, the default) draws "
-       "its own pictures; remove the path or name another format, such as cifar10"},
+       "its own images; remove the path or name another format, such as cifar10"},
       {"data:\n  format: cifar10\n",
        "data.path: missing, but data.format (cifar10, c.yaml:2) reads files; give the "
        "folder, e.g. --set data.path=DIR"},
@@ -132,7 +132,7 @@ TEST(Validator, ContradictionsNameBothKeysAndTheirPlaces) {
        "c.yaml:2: data.synthetic.train_images: found 500, fewer than one "
        "train.global_batch (512, the default)"},
       {"evaluate:\n  knn: {k: 4097}\n",
-       "c.yaml:2: evaluate.knn.k: found 4097, more neighbours than "
+       "c.yaml:2: evaluate.knn.k: found 4097, more neighbors than "
        "data.synthetic.train_images (4096, the default)"},
       {"views:\n  normalize: {mean: [0, 0, 0]}\n",
        "c.yaml:2: views.normalize.mean: has 3 values, views.normalize.std "

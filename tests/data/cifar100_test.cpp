@@ -35,8 +35,8 @@ class Cifar100 : public ::testing::Test {
 };
 
 TEST_F(Cifar100, TakesTheFineLabelAndThePixelsBehindIt) {
-  const PictureSet train = read_cifar100(folder_.path().string(), Split::kTrain);
-  const PictureSet test = read_cifar100(inner_.string(), Split::kTest);
+  const ImageSet train = read_cifar100(folder_.path().string(), Split::kTrain);
+  const ImageSet test = read_cifar100(inner_.string(), Split::kTest);
   EXPECT_EQ(train.count, 3);
   EXPECT_EQ(train.height, 32);
   EXPECT_EQ(train.labels, (std::vector<int32_t>{99, 0, 42}));

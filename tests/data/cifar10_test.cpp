@@ -57,7 +57,7 @@ class Cifar10 : public ::testing::Test {
 };
 
 TEST_F(Cifar10, ReadsRecordsInOrder) {
-  const PictureSet train = read_cifar10(root_, Split::kTrain), test = read_cifar10(root_, Split::kTest);
+  const ImageSet train = read_cifar10(root_, Split::kTrain), test = read_cifar10(root_, Split::kTest);
   EXPECT_EQ(train.count, 10);
   EXPECT_EQ(test.count, 2);
   EXPECT_EQ(train.height, 32);
@@ -73,7 +73,7 @@ TEST_F(Cifar10, ReadsTheUsualSubfolderAndTheClassNames) {
   fs::create_directories(inner);
   fill(inner);
   write(inner / "batches.meta.txt", "a\r\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n");
-  const PictureSet set = read_cifar10((root_ / "parent").string(), Split::kTest);
+  const ImageSet set = read_cifar10((root_ / "parent").string(), Split::kTest);
   EXPECT_EQ(set.class_names, (std::vector<std::string>{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}));
   write(inner / "batches.meta.txt", "a\nb\n");
   EXPECT_THAT(refusal((root_ / "parent").string()), HasSubstr("2 class names, expected 10"));
@@ -130,7 +130,7 @@ TEST(Cifar10Small, HasThePublishedStatistics) {
   const char* shared = std::getenv("SIMCLR_SHARED");
   if (shared == nullptr) GTEST_SKIP() << "SIMCLR_SHARED does not name the folder with data/cifar10-small";
   const std::string path = std::string(shared) + "/data/cifar10-small";
-  const PictureSet train = read_cifar10(path, Split::kTrain), test = read_cifar10(path, Split::kTest);
+  const ImageSet train = read_cifar10(path, Split::kTrain), test = read_cifar10(path, Split::kTest);
   ASSERT_EQ(train.count, 5000);
   ASSERT_EQ(test.count, 1000);
   const ChannelStatistics s = channel_statistics(InMemoryDataset(train));

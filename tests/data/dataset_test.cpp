@@ -1,4 +1,4 @@
-// Pictures in memory: what comes out is what went in, statistics and fingerprint.
+// Images in memory: what comes out is what went in, statistics and fingerprint.
 #include "src/data/dataset.h"
 
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 namespace simclr {
 namespace {
 
-// Two pictures of 1x2 pixels: channel values {0, 255, 0, 255}, {51, 51, 51, 51}, {0, 0, 0, 255}.
-PictureSet two_pictures() {
+// Two images of 1x2 pixels: channel values {0, 255, 0, 255}, {51, 51, 51, 51}, {0, 0, 0, 255}.
+ImageSet two_images() {
   return {.count = 2,
           .height = 1,
           .width = 2,
@@ -21,22 +21,22 @@ PictureSet two_pictures() {
           .class_names = {"a", "b"}};
 }
 
-TEST(InMemoryDataset, HandsOutPlanarPictures) {
-  const InMemoryDataset dataset(two_pictures());
+TEST(InMemoryDataset, HandsOutPlanarImages) {
+  const InMemoryDataset dataset(two_images());
   std::vector<uint8_t> storage;
-  const PictureView picture = dataset.picture(1, storage);
-  EXPECT_EQ(picture.height, 1);
-  EXPECT_EQ(picture.width, 2);
-  EXPECT_EQ(picture.row(0, 0)[1], 255);
-  EXPECT_EQ(picture.row(1, 0)[0], 51);
-  EXPECT_EQ(picture.row(2, 0)[1], 255);
+  const PlanarImage image = dataset.image(1, storage);
+  EXPECT_EQ(image.height, 1);
+  EXPECT_EQ(image.width, 2);
+  EXPECT_EQ(image.row(0, 0)[1], 255);
+  EXPECT_EQ(image.row(1, 0)[0], 51);
+  EXPECT_EQ(image.row(2, 0)[1], 255);
   EXPECT_EQ(dataset.count(), 2);
   EXPECT_EQ(dataset.label(1), 1);
   EXPECT_EQ(dataset.class_names()[1], "b");
 }
 
 TEST(ChannelStatistics, ByHand) {
-  const ChannelStatistics s = channel_statistics(InMemoryDataset(two_pictures()));
+  const ChannelStatistics s = channel_statistics(InMemoryDataset(two_images()));
   EXPECT_DOUBLE_EQ(s.mean[0], 0.5);
   EXPECT_DOUBLE_EQ(s.std[0], 0.5);
   EXPECT_DOUBLE_EQ(s.mean[1], 0.2);
@@ -52,25 +52,25 @@ TEST(ChannelStatistics, RefusesAnEmptySet) {
 }
 
 TEST(Fingerprint, ChangesWithPixelsLabelsAndShape) {
-  const std::string original = InMemoryDataset(two_pictures()).fingerprint(no_beat);
+  const std::string original = InMemoryDataset(two_images()).fingerprint(no_beat);
   EXPECT_EQ(original.size(), 64u);
-  EXPECT_EQ(InMemoryDataset(two_pictures()).fingerprint(no_beat), original);
-  PictureSet changed = two_pictures();
+  EXPECT_EQ(InMemoryDataset(two_images()).fingerprint(no_beat), original);
+  ImageSet changed = two_images();
   changed.pixels[7] = 254;
   EXPECT_NE(InMemoryDataset(changed).fingerprint(no_beat), original);
-  changed = two_pictures();
+  changed = two_images();
   changed.labels[0] = 1;
   EXPECT_NE(InMemoryDataset(changed).fingerprint(no_beat), original);
-  changed = two_pictures();
+  changed = two_images();
   std::swap(changed.height, changed.width);
   EXPECT_NE(InMemoryDataset(changed).fingerprint(no_beat), original);
 }
 
 TEST(InMemoryDataset, ChecksWhatItIsGiven) {
-  PictureSet wrong = two_pictures();
+  ImageSet wrong = two_images();
   wrong.labels[1] = 2;
   EXPECT_THROW(InMemoryDataset{wrong}, Error);
-  wrong = two_pictures();
+  wrong = two_images();
   wrong.pixels.pop_back();
   EXPECT_THROW(InMemoryDataset{wrong}, Error);
 }
@@ -83,7 +83,7 @@ TEST(OpenDataset, OpensTheEmbeddedSetByDefault) {
   EXPECT_EQ(dataset->class_names().front(), "disc");
 }
 
-TEST(Beats, AsThePicturesAreDrawnHashedAndLookedThrough) {
+TEST(Beats, AsTheImagesAreDrawnHashedAndLookedThrough) {
   int beats = 0;
   const Beat beat = [&] { ++beats; };
   DataSettings settings;
@@ -92,7 +92,7 @@ TEST(Beats, AsThePicturesAreDrawnHashedAndLookedThrough) {
   EXPECT_EQ(beats, 500);
   beats = 0;
   dataset->fingerprint(beat);
-  EXPECT_EQ(beats, 3) << "500 pictures of 3 KiB: two pieces; labels: one";
+  EXPECT_EQ(beats, 3) << "500 images of 3 KiB: two pieces; labels: one";
   beats = 0;
   channel_statistics(*dataset, beat);
   EXPECT_EQ(beats, 500);

@@ -1,4 +1,4 @@
-// Folders as people have them, made here: layouts, names, links, what is no picture, and what stands in for it.
+// Folders as people have them, made here: layouts, names, links, what is no image, and what stands in for it.
 #include "src/data/image_folder.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "kernels/common/error.h"
 #include "src/data/folder_scan.h"
 #include "tests/base/temporary_folder.h"
-#include "tests/data/encoded_pictures.h"
+#include "tests/data/encoded_images.h"
 
 namespace simclr {
 namespace {
@@ -23,7 +23,7 @@ using testing::filled;
 
 class ImageFolderTest : public ::testing::Test {
  protected:
-  // A gray picture of one value, so that one pixel says which it is.
+  // A gray image of one value, so that one pixel says which it is.
   void add(const std::string& name, int value) {
     const auto gray = static_cast<uint8_t>(value);
     add(name, value % 2 == 0 ? encode_png(filled(2, 3, {gray})) : encode_jpeg(filled(2, 3, {gray})));
@@ -43,7 +43,7 @@ class ImageFolderTest : public ::testing::Test {
   }
   static int value(const Dataset& set, int64_t i) {
     std::vector<uint8_t> storage;
-    return set.picture(i, storage).pixels[0];
+    return set.image(i, storage).pixels[0];
   }
   static std::vector<int> values(const Dataset& set) {
     std::vector<int> all;
@@ -131,7 +131,7 @@ TEST_F(ImageFolderTest, FailsAtABadFileByItsName) {
           "on without such files: data.on_error: skip");
 }
 
-TEST_F(ImageFolderTest, LetsTheNextGoodPictureOfTheClassStandIn) {
+TEST_F(ImageFolderTest, LetsTheNextGoodImageOfTheClassStandIn) {
   on_error_ = OnDataError::kSkip;
   for (const char* bad : {"train/a/0", "train/a/2", "train/a/3", "train/a/5"}) add(bad, Bytes{});
   add("train/a/1", 10);
@@ -152,21 +152,21 @@ TEST_F(ImageFolderTest, LetsTheNextGoodPictureOfTheClassStandIn) {
   EXPECT_TRUE(set->bad_files()->take_new().empty());
 }
 
-TEST_F(ImageFolderTest, RefusesAClassWithoutAnyGoodPictureAndAFileThatVanished) {
+TEST_F(ImageFolderTest, RefusesAClassWithoutAnyGoodImageAndAFileThatVanished) {
   on_error_ = OnDataError::kSkip;
   add("train/a/0", Bytes{});
   add("train/b/0", 10);
   add("val/b/0", 10);
   const auto set = open();
   EXPECT_EQ(reason([&] { value(*set, 0); }),
-            "none of the 1 files of class a is a picture that can be read; put pictures there or remove the folder: " +
+            "none of the 1 files of class a is an image that can be read; put images there or remove the folder: " +
                 folder_.path().string() + "/train/a/0");
   fs::remove(folder_.path() / "train/b/0");
   EXPECT_NE(reason([&] { value(*set, 1); }).find("No such file"), std::string::npos);
 }
 
 TEST_F(ImageFolderTest, RefusesWhatCannotBeTrainedOn) {
-  EXPECT_NE(reason([&] { open(); }).find("holds no pictures"), std::string::npos);
+  EXPECT_NE(reason([&] { open(); }).find("holds no images"), std::string::npos);
   add("train/a/0", 10);
   add("val/c/0", 10);
   EXPECT_NE(reason([&] { open(Split::kTest); }).find("val/c has no class folder of this name"), std::string::npos);
@@ -194,7 +194,7 @@ TEST_F(ImageFolderTest, AsksForTheReductionOnce) {
   const auto set = open();
   std::vector<uint8_t> storage;
   int asked = 0;
-  const PictureView view = set->picture_for(
+  const PlanarImage view = set->image_for(
       0,
       [&](int64_t height, int64_t width) {
         EXPECT_EQ(height, 64);

@@ -26,7 +26,7 @@ std::string labels_file(const std::vector<int>& labels) {
   return bytes;
 }
 
-// Pixel k of picture i is (seed + 100 i + k) % 256.
+// Pixel k of image i is (seed + 100 i + k) % 256.
 std::string images_file(uint32_t count, int seed, uint32_t side = 28) {
   std::string bytes = big_endian(0x803) + big_endian(count) + big_endian(side) + big_endian(side);
   for (uint32_t i = 0; i < count; ++i)
@@ -70,7 +70,7 @@ class Mnist : public ::testing::Test {
 };
 
 TEST_F(Mnist, RepeatsGrayInThreeChannels) {
-  const PictureSet train = read_mnist(folder_.path().string(), Split::kTrain);
+  const ImageSet train = read_mnist(folder_.path().string(), Split::kTrain);
   EXPECT_EQ(train.count, 3);
   EXPECT_EQ(train.height, 28);
   EXPECT_EQ(train.width, 28);
@@ -79,7 +79,7 @@ TEST_F(Mnist, RepeatsGrayInThreeChannels) {
   for (size_t i = 0; i < 3; ++i)
     for (size_t c = 0; c < 3; ++c)
       for (size_t k = 0; k < 784; ++k) ASSERT_EQ(train.pixels[(i * 3 + c) * 784 + k], (7 + 100 * i + k) % 256);
-  const PictureSet test = read_mnist(folder_.path().string(), Split::kTest);
+  const ImageSet test = read_mnist(folder_.path().string(), Split::kTest);
   EXPECT_EQ(test.labels, (std::vector<int32_t>{1, 2}));
   EXPECT_EQ(test.class_names[9], "9");
 }
@@ -87,8 +87,8 @@ TEST_F(Mnist, RepeatsGrayInThreeChannels) {
 TEST_F(Mnist, ReadsCompressedFilesWhereTorchvisionPutsThem) {
   const TemporaryFolder other;
   fill(other.path() / "MNIST" / "raw", ".gz");
-  const PictureSet plain = read_mnist(folder_.path().string(), Split::kTrain);
-  const PictureSet gz = read_mnist(other.path().string(), Split::kTrain);
+  const ImageSet plain = read_mnist(folder_.path().string(), Split::kTrain);
+  const ImageSet gz = read_mnist(other.path().string(), Split::kTrain);
   EXPECT_EQ(gz.pixels, plain.pixels);
   EXPECT_EQ(gz.labels, plain.labels);
 }
@@ -113,9 +113,9 @@ TEST_F(Mnist, NamesAWrongHeader) {
   put("t10k-images-idx3-ubyte", std::string("\0\0\x08", 3));
   EXPECT_THAT(refused(), HasSubstr("an idx header has 16"));
   put("t10k-images-idx3-ubyte", images_file(2, 0, 32));
-  EXPECT_THAT(refused(), HasSubstr("pictures of 32x32 pixels, expected 28x28"));
+  EXPECT_THAT(refused(), HasSubstr("images of 32x32 pixels, expected 28x28"));
   put("t10k-images-idx3-ubyte", images_file(0, 0));
-  EXPECT_THAT(refused(), HasSubstr("has no pictures"));
+  EXPECT_THAT(refused(), HasSubstr("has no images"));
   put("t10k-images-idx3-ubyte", images_file(3, 0));
   EXPECT_THAT(refused(), HasSubstr("t10k-labels-idx1-ubyte has 2 labels"));
 }

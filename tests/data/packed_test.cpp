@@ -76,11 +76,11 @@ TEST_F(Packed, ReadsBackWhatWasWritten) {
   EXPECT_EQ(test->count(), 1);
   EXPECT_EQ(test->label(0), 1);
   std::vector<uint8_t> none;
-  const PictureView picture = train->picture(1, none);
-  EXPECT_EQ(picture.height, 5);
-  EXPECT_EQ(picture.width, 1);
+  const PlanarImage image = train->image(1, none);
+  EXPECT_EQ(image.height, 5);
+  EXPECT_EQ(image.width, 1);
   const std::vector<uint8_t> expected = pixels_of(5, 1, 20);
-  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), picture.pixels));
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), image.pixels));
   EXPECT_EQ(open_packed_bank(path_.string()), nullptr);
 }
 
@@ -94,7 +94,7 @@ TEST_F(Packed, KeepsABankForTrainingWithoutLabels) {
   ASSERT_NE(bank, nullptr);
   EXPECT_TRUE(bank->has_labels());
   std::vector<uint8_t> none;
-  EXPECT_EQ(bank->picture(0, none).height, 5);
+  EXPECT_EQ(bank->image(0, none).height, 5);
 }
 
 TEST_F(Packed, FingerprintsByContentAndFindsDamagedPixels) {
@@ -155,7 +155,7 @@ TEST_F(Packed, BelievesNoNumberThatDoesNotFit) {
   EXPECT_THAT(changed([](PackedTail& t) { t.names_at = t.entries_at - 8; }), HasSubstr("parts do not fit"));
   EXPECT_THAT(changed([](PackedTail& t) { t.classes = 3; }), HasSubstr("names for 2 of 3 classes"));
   EXPECT_THAT(changed([](PackedTail& t) { t.classes = 1; }), HasSubstr("behind the names"));
-  EXPECT_THAT(changed([](PackedTail& t) { t.labelled = 0; }), HasSubstr("train picture 0 has label 1"));
+  EXPECT_THAT(changed([](PackedTail& t) { t.labeled = 0; }), HasSubstr("train image 0 has label 1"));
 }
 
 TEST_F(Packed, BelievesNoEntryOutsideThePixels) {
@@ -166,7 +166,7 @@ TEST_F(Packed, BelievesNoEntryOutsideThePixels) {
     return refused_with(0, entry);
   };
   EXPECT_EQ(with([](PackedEntry&) {}), "read without an error");
-  EXPECT_THAT(with([](PackedEntry& e) { e.offset = 15; }), HasSubstr("train picture 0 (2x3 at 15) lies outside"));
+  EXPECT_THAT(with([](PackedEntry& e) { e.offset = 15; }), HasSubstr("train image 0 (2x3 at 15) lies outside"));
   EXPECT_THAT(with([](PackedEntry& e) { e.offset = ~0ULL - 3; }), HasSubstr("lies outside"));
   EXPECT_THAT(with([](PackedEntry& e) { e.height = 0; }), HasSubstr("lies outside"));
   EXPECT_THAT(with([](PackedEntry& e) { e.width = e.height = ~0U; }), HasSubstr("lies outside"));

@@ -1,4 +1,4 @@
-// Raw-pixel nearest neighbours by brute force.
+// Raw-pixel nearest neighbors by brute force.
 #include "tests/data/pixel_knn.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ struct PixelStatistics {
   std::vector<double> mean, std;  // [3 * height * width]
 };
 
-PixelStatistics pixel_statistics(const PictureSet& set, size_t width) {
+PixelStatistics pixel_statistics(const ImageSet& set, size_t width) {
   PixelStatistics s{std::vector<double>(width), std::vector<double>(width)};
   for (size_t i = 0; i < set.pixels.size(); ++i) {
     s.mean[i % width] += set.pixels[i];
@@ -54,8 +54,8 @@ PixelStatistics pixel_statistics(const PictureSet& set, size_t width) {
   return s;
 }
 
-// [count, width], each pixel value standardised, each row of unit length.
-std::vector<float> unit_rows(const PictureSet& set, const PixelStatistics& statistics) {
+// [count, width], each pixel value standardized, each row of unit length.
+std::vector<float> unit_rows(const ImageSet& set, const PixelStatistics& statistics) {
   const size_t width = statistics.mean.size();
   std::vector<float> rows(set.pixels.size());
   for (size_t begin = 0; begin < rows.size(); begin += width) {
@@ -72,9 +72,9 @@ std::vector<float> unit_rows(const PictureSet& set, const PixelStatistics& stati
 
 }  // namespace
 
-double pixel_knn_accuracy(const PictureSet& train, const PictureSet& test, size_t k) {
+double pixel_knn_accuracy(const ImageSet& train, const ImageSet& test, size_t k) {
   const size_t width = static_cast<size_t>(3 * train.height * train.width), count = static_cast<size_t>(train.count);
-  SIMCLR_CHECK(width % 64 == 0 && k <= count, "{} values a picture, {} pictures", width, count);
+  SIMCLR_CHECK(width % 64 == 0 && k <= count, "{} values an image, {} images", width, count);
   const PixelStatistics statistics = pixel_statistics(train, width);
   const std::vector<float> bank = unit_rows(train, statistics), queries = unit_rows(test, statistics);
   std::vector<float> all(static_cast<size_t>(test.count) * count);  // [test, train]

@@ -27,7 +27,7 @@ TEST(EpochOrder, IsAPermutation) {
   }
 }
 
-// The documented draws, taken from the generator by hand: three pictures, two draws.
+// The documented draws, taken from the generator by hand: three images, two draws.
 TEST(EpochOrder, FollowsItsDescription) {
   const PhiloxCounter w = philox4x32({0, 0, 9, 0}, philox_key(3, RandomPurpose::kSampleOrder));
   const auto scaled = [](uint32_t low, uint32_t high, int n) {
@@ -99,10 +99,10 @@ TEST(SamplePlan, RefusesWhatCannotBeCut) {
   const auto [few, few_text] = refusal({.count = 100, .global_batch = 128, .shards = 8});
   EXPECT_EQ(few, ExitCode::kData);
   EXPECT_THAT(few_text,
-              HasSubstr("100 pictures, fewer than one global batch of 128: lower train.global_batch, to 96 at most"));
+              HasSubstr("100 images, fewer than one global batch of 128: lower train.global_batch, to 96 at most"));
   const auto [none, none_text] = refusal({.count = 7, .global_batch = 8, .shards = 8});
   EXPECT_EQ(none, ExitCode::kData);
-  EXPECT_THAT(none_text, HasSubstr("batch of 8: add pictures"));
+  EXPECT_THAT(none_text, HasSubstr("batch of 8: add images"));
   const auto [odd, odd_text] = refusal({.count = 1000, .global_batch = 100, .shards = 8});
   EXPECT_EQ(odd, ExitCode::kUsage);
   EXPECT_THAT(odd_text, HasSubstr("100 is not a multiple of train.shards 8"));

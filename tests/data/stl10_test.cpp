@@ -15,7 +15,7 @@ int value(int seed, int c, int y, int x) {
   return (seed + 50 * c + 3 * y + x) % 256;
 }
 
-// One picture as stored: channel by channel, column by column.
+// One image as stored: channel by channel, column by column.
 std::string stored(int seed) {
   std::string bytes;
   for (int c = 0; c < 3; ++c)
@@ -53,27 +53,27 @@ class Stl10 : public ::testing::Test {
 TEST_F(Stl10, TurnsColumnsIntoRows) {
   const auto test = open(Split::kTest);
   std::vector<uint8_t> storage;
-  const PictureView picture = test->picture(0, storage);
-  EXPECT_EQ(picture.height, 96);
-  EXPECT_EQ(picture.width, 96);
+  const PlanarImage image = test->image(0, storage);
+  EXPECT_EQ(image.height, 96);
+  EXPECT_EQ(image.width, 96);
   for (int c = 0; c < 3; ++c)
     for (int y = 0; y < 96; ++y)
-      for (int x = 0; x < 96; ++x) ASSERT_EQ(picture.row(c, y)[x], value(3, c, y, x)) << c << " " << y << " " << x;
+      for (int x = 0; x < 96; ++x) ASSERT_EQ(image.row(c, y)[x], value(3, c, y, x)) << c << " " << y << " " << x;
 }
 
-TEST_F(Stl10, TrainsOnAllPicturesWithoutLabelsAndEvaluatesWithThem) {
+TEST_F(Stl10, TrainsOnAllImagesWithoutLabelsAndEvaluatesWithThem) {
   const auto train = open_dataset(settings(), Split::kTrain), test = open_dataset(settings(), Split::kTest);
   const auto bank = open_bank(settings());
   ASSERT_NE(bank, nullptr);
   EXPECT_EQ(train->count(), 5);
   EXPECT_FALSE(train->has_labels());
   std::vector<uint8_t> storage;
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(train->picture(i, storage).row(0, 0)[0], (i < 2 ? 1 : 2) + i) << i;
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(train->image(i, storage).row(0, 0)[0], (i < 2 ? 1 : 2) + i) << i;
   EXPECT_EQ(bank->count(), 2);
   EXPECT_TRUE(bank->has_labels());
   EXPECT_EQ(bank->label(0), 9);
   EXPECT_EQ(bank->label(1), 0);
-  EXPECT_EQ(bank->picture(1, storage).row(0, 0)[0], 2);
+  EXPECT_EQ(bank->image(1, storage).row(0, 0)[0], 2);
   EXPECT_EQ(test->label(0), 2);
   EXPECT_EQ(test->class_names().at(2), "car");
   EXPECT_EQ(open_bank(DataSettings{}), nullptr) << "synthetic: the training split is the bank";
@@ -96,7 +96,7 @@ TEST_F(Stl10, NamesWhatIsWrong) {
   put("test_y.bin", std::string(1, '\0'));
   EXPECT_THAT(refused(Split::kTest), HasSubstr("test_y.bin record 0 has label 0, expected 1 to 10"));
   put("test_y.bin", "\x01\x02");
-  EXPECT_THAT(refused(), HasSubstr("test_y.bin has 2 labels, test_X.bin has 1 pictures"));
+  EXPECT_THAT(refused(), HasSubstr("test_y.bin has 2 labels, test_X.bin has 1 images"));
   put("unlabeled_X.bin", stored(1) + "x");
   EXPECT_THAT(refused(Split::kTest),
               HasSubstr("unlabeled_X.bin has 27649 bytes, expected a non-zero multiple of 27648"));

@@ -18,7 +18,7 @@ using testing::pixel_knn_accuracy;
 constexpr int64_t kPixels = 32 * 32;
 
 TEST(Synthetic, HasTheStatedSizesAndLabels) {
-  const PictureSet set = draw_synthetic({.train_images = 40, .test_images = 16}, Split::kTrain);
+  const ImageSet set = draw_synthetic({.train_images = 40, .test_images = 16}, Split::kTrain);
   EXPECT_EQ(set.count, 40);
   EXPECT_EQ(set.pixels.size(), 40u * 3 * kPixels);
   EXPECT_EQ(set.class_names.size(), 8u);
@@ -26,15 +26,15 @@ TEST(Synthetic, HasTheStatedSizesAndLabels) {
   EXPECT_EQ(draw_synthetic({.train_images = 40, .test_images = 16}, Split::kTest).count, 16);
 }
 
-TEST(Synthetic, APictureDoesNotDependOnHowManyThereAre) {
-  const PictureSet few = draw_synthetic({.train_images = 11, .test_images = 1}, Split::kTrain);
-  const PictureSet many = draw_synthetic({.train_images = 30, .test_images = 1}, Split::kTrain);
+TEST(Synthetic, AnImageDoesNotDependOnHowManyThereAre) {
+  const ImageSet few = draw_synthetic({.train_images = 11, .test_images = 1}, Split::kTrain);
+  const ImageSet many = draw_synthetic({.train_images = 30, .test_images = 1}, Split::kTrain);
   EXPECT_TRUE(std::equal(few.pixels.begin(), few.pixels.end(), many.pixels.begin()));
 }
 
-TEST(Synthetic, TheSplitsShareNoPicture) {
-  const PictureSet train = draw_synthetic({.train_images = 64, .test_images = 64}, Split::kTrain);
-  const PictureSet test = draw_synthetic({.train_images = 64, .test_images = 64}, Split::kTest);
+TEST(Synthetic, TheSplitsShareNoImage) {
+  const ImageSet train = draw_synthetic({.train_images = 64, .test_images = 64}, Split::kTrain);
+  const ImageSet test = draw_synthetic({.train_images = 64, .test_images = 64}, Split::kTest);
   for (int64_t i = 0; i < 64; ++i) {
     for (int64_t j = 0; j < 64; ++j) {
       const auto a = train.pixels.begin() + i * 3 * kPixels, b = test.pixels.begin() + j * 3 * kPixels;
@@ -43,15 +43,15 @@ TEST(Synthetic, TheSplitsShareNoPicture) {
   }
 }
 
-TEST(Synthetic, RefusesNoPictures) {
+TEST(Synthetic, RefusesNoImages) {
   EXPECT_THROW(draw_synthetic({.train_images = 0, .test_images = 1}, Split::kTrain), Error);
 }
 
-// Pixels brighter than the background (at most 0.18 + 0.09 + 0.03 + noise) belong to a shape, whose colours have luma
+// Pixels brighter than the background (at most 0.18 + 0.09 + 0.03 + noise) belong to a shape, whose colors have luma
 // >= 0.6. Their share follows from the areas of 3 to 5 copies of radius 4.5..7.5; a disc covers 0.82^2 pi r^2,
 // bars 2.24 r^2.
 TEST(Synthetic, DrawsBrightShapesOnADarkGround) {
-  const PictureSet set = draw_synthetic({.train_images = 800, .test_images = 1}, Split::kTrain);
+  const ImageSet set = draw_synthetic({.train_images = 800, .test_images = 1}, Split::kTrain);
   std::vector<double> share(8);
   for (int64_t i = 0; i < 800; ++i) {
     const uint8_t* p = set.pixels.data() + i * 3 * kPixels;
@@ -70,8 +70,8 @@ TEST(Synthetic, DrawsBrightShapesOnADarkGround) {
 }
 
 // The set is designed to be about this hard for raw pixels (0.320 as drawn here; chance is 0.125).
-TEST(Synthetic, RawPixelNeighboursReachAThird) {
-  const PictureSet train = draw_synthetic({}, Split::kTrain), test = draw_synthetic({}, Split::kTest);
+TEST(Synthetic, RawPixelNeighborsReachAThird) {
+  const ImageSet train = draw_synthetic({}, Split::kTrain), test = draw_synthetic({}, Split::kTest);
   const double accuracy = pixel_knn_accuracy(train, test, 20);
   RecordProperty("accuracy", std::to_string(accuracy));
   EXPECT_GT(accuracy, 0.26);

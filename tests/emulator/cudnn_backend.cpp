@@ -1,4 +1,4 @@
-// The C entry points of the fake cuDNN that make, fill, finalise and read objects.
+// The C entry points of the fake cuDNN that make, fill, finalize and read objects.
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
@@ -146,7 +146,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudn
   const auto object = find_object(descriptor);
   if (!object) return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendSetAttribute: a destroyed descriptor");
   if (object->finalized)
-    return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendSetAttribute: attribute %d of a finalised descriptor", name);
+    return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendSetAttribute: attribute %d of a finalized descriptor", name);
   const AttributeRule* rule = find_rule(object->type, name);
   if (!rule || is_read_only(*rule))
     return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendSetAttribute: objects of type %d have no attribute %d to set",
@@ -168,7 +168,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudn
     const auto part = find_object(static_cast<const cudnnBackendDescriptor_t*>(values)[i]);
     if (!part || !part->finalized)
       return misuse(part ? CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED : CUDNN_STATUS_BAD_PARAM,
-                    "cudnnBackendSetAttribute: attribute %d is given a descriptor that is not finalised, or destroyed",
+                    "cudnnBackendSetAttribute: attribute %d is given a descriptor that is not finalized, or destroyed",
                     name);
     objects.push_back(part);
   }
@@ -180,7 +180,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
   if (!descriptor) return misuse(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "cudnnBackendFinalize: no descriptor");
   const auto object = find_object(descriptor);
   if (!object) return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendFinalize: a destroyed descriptor");
-  if (object->finalized) return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendFinalize: finalised already");
+  if (object->finalized) return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendFinalize: finalized already");
   if (const AttributeRule* rule = find_missing(*object))
     return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendFinalize: attribute %d of an object of type %d is not set",
                   rule->name, object->type);
@@ -195,7 +195,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
   if (!object) return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendGetAttribute: no descriptor, or a destroyed one");
   if (!object->finalized)
     return misuse(CUDNN_STATUS_NOT_INITIALIZED,
-                  "cudnnBackendGetAttribute: attribute %d of a descriptor that is not finalised", name);
+                  "cudnnBackendGetAttribute: attribute %d of a descriptor that is not finalized", name);
   const AttributeRule* rule = find_rule(object->type, name);
   if (!rule)
     return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendGetAttribute: objects of type %d have no attribute %d",

@@ -27,7 +27,7 @@ struct Convolution {
   const Tensor& output() const;
 };
 
-// Reads a finalised operation, or one that has all its attributes.
+// Reads a finalized operation, or one that has all its attributes.
 Convolution read_convolution(const Object& operation);
 Tensor read_tensor(const Object& tensor);
 

@@ -1,4 +1,4 @@
-// The objects of the fake cuDNN one by one: what finalising checks, and the engines. The heuristics rank first what a
+// The objects of the fake cuDNN one by one: what finalizing checks, and the engines. The heuristics rank first what a
 // careful caller must pass over: an engine that is not deterministic, one that wants more workspace than anyone has,
 // one that no plan can be made of. EMULATOR_CUDNN_ENGINES makes another version of the library of it: "reversed" ranks
 // them the other way round, "plain" has only the engine that takes everything, "none" only what is to be passed over.

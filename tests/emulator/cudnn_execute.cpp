@@ -202,9 +202,9 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   if (!is_live(handle)) return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendExecute: no handle, or a destroyed one");
   const auto plan_object = find_object(plan), pack_object = find_object(pack);
   if (!plan_object || plan_object->type != CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR || !plan_object->finalized)
-    return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendExecute: the plan is none, or not finalised");
+    return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendExecute: the plan is none, or not finalized");
   if (!pack_object || pack_object->type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR || !pack_object->finalized)
-    return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendExecute: the variant pack is none, or not finalised");
+    return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendExecute: the variant pack is none, or not finalized");
   return execute(handle, *plan_object, *pack_object);
 }
 

@@ -10,7 +10,7 @@ enum EngineIndex : int64_t {
   kAtomicEngine = 1,      // not deterministic
   kTensorCoreEngine = 2,  // TF32 for float32 operands
   kHungryEngine = 5,      // wants a terabyte of workspace
-  kUselessEngine = 7,     // offered by the heuristics, but no plan finalises
+  kUselessEngine = 7,     // offered by the heuristics, but no plan finalizes
   kTiledEngine = 12,      // float32 only
 };
 

@@ -11,7 +11,7 @@ inline constexpr bool kOwnStacks = true;
 // Before a kernel of blocks of `threads`; after it.
 void begin_kernel(int threads);
 void end_kernel();
-// Before each block. Blocks are ordered, or race with their neighbour with EMULATOR_RACE_BLOCKS=1 (only for kernels
+// Before each block. Blocks are ordered, or race with their neighbor with EMULATOR_RACE_BLOCKS=1 (only for kernels
 // without static shared memory, which the next block takes over).
 void begin_block();
 // Around what CUDA thread `thread` itself executes.

@@ -41,7 +41,7 @@ cudaError_t device_available();
 // Queues a host function on a stream of the program. Order as on a GPU: after what was queued on the stream before,
 // after the events the stream waits for. When it runs is EMULATOR_STREAMS' choice:
 //   eager   within this call (so a collective of several ranks blocks in the call until the others come)
-//   lazy    at the latest moment: when the program synchronises with, polls or waits for what comes after it
+//   lazy    at the latest moment: when the program synchronizes with, polls or waits for what comes after it
 //   random  somewhere between, by EMULATOR_SEED
 // A stream runs its work in whichever thread drives it, under runtime_lock(), with device memory readable and writable
 // even when EMULATOR_PROTECT is on. Operands captured as pointers are read then, not now; scalars are captured by

@@ -65,7 +65,7 @@ EmbeddingStatistics measure(const std::vector<float>& values, int64_t columns, i
 }
 
 TEST(EmbeddingStatistics, ByHand) {
-  // Two pictures: views (1, 0) and (0, 1); (-1, 0) and (0, 1).
+  // Two images: views (1, 0) and (0, 1); (-1, 0) and (0, 1).
   const EmbeddingStatistics s = measure({1, 0, 0, 1, -1, 0, 0, 1}, 2);
   EXPECT_NEAR(s.alignment, 2, 1e-15);                                    // |(1, -1)|^2 both times
   EXPECT_NEAR(s.uniformity, std::log((std::exp(-8.0) + 1) / 2), 1e-15);  // views 1 are 2 apart, views 2 are one point

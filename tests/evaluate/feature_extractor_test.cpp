@@ -1,4 +1,4 @@
-// Who encodes which pictures, and that every rank ends with the same matrix.
+// Who encodes which images, and that every rank ends with the same matrix.
 #include "src/evaluate/feature_extractor.h"
 
 #include <gmock/gmock.h>
@@ -16,8 +16,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// The feature of picture i names it: (i, first of the call, 3 i). Padding rows hold what must never be seen.
-struct NumberedPictures {
+// The feature of image i names it: (i, first of the call, 3 i). Padding rows hold what must never be seen.
+struct NumberedImages {
   std::vector<float> memory;
   std::vector<int64_t> firsts, counts;
 
@@ -47,8 +47,8 @@ TEST(ExtractFeatures, EveryRankHasAllRowsInOrder) {
       std::mutex mutex;
       std::multiset<int64_t> firsts;
       run_ranks(ranks, [&](Collectives& collectives) {
-        NumberedPictures pictures;
-        const FeatureMatrix all = extract_features(collectives, pictures.source(images, 4));
+        NumberedImages numbered;
+        const FeatureMatrix all = extract_features(collectives, numbered.source(images, 4));
         ASSERT_EQ(all.view.rows, images);
         ASSERT_EQ(all.view.cols, 3);
         for (int64_t i = 0; i < images; ++i) {
@@ -57,9 +57,9 @@ TEST(ExtractFeatures, EveryRankHasAllRowsInOrder) {
           ASSERT_EQ(all.view.row(i)[2], static_cast<float>(3 * i));
         }
         const std::lock_guard lock(mutex);
-        firsts.insert(pictures.firsts.begin(), pictures.firsts.end());
-        for (size_t c = 0; c < pictures.firsts.size(); ++c) {
-          EXPECT_EQ(pictures.counts[c], std::min<int64_t>(4, images - pictures.firsts[c]));
+        firsts.insert(numbered.firsts.begin(), numbered.firsts.end());
+        for (size_t c = 0; c < numbered.firsts.size(); ++c) {
+          EXPECT_EQ(numbered.counts[c], std::min<int64_t>(4, images - numbered.firsts[c]));
         }
       });
       std::multiset<int64_t> expected;
@@ -83,7 +83,7 @@ TEST(NormalizeFeatures, NonFiniteOnesAreNamed) {
       ADD_FAILURE() << "no Error was thrown";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::kDiverged);
-      EXPECT_THAT(error.what(), HasSubstr("picture 1"));
+      EXPECT_THAT(error.what(), HasSubstr("image 1"));
     }
   }
 }

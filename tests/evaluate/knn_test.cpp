@@ -1,4 +1,4 @@
-// Hand-made neighbours and ties first, then a plain loop in double, then ranks and threads.
+// Hand-made neighbors and ties first, then a plain loop in double, then ranks and threads.
 #include "src/evaluate/knn.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ struct Set {
   std::vector<float> values;
   std::vector<int32_t> labels;
 
-  LabelledFeatures view() const { return {{values.data(), static_cast<int64_t>(labels.size()), width, width}, labels}; }
+  LabeledFeatures view() const { return {{values.data(), static_cast<int64_t>(labels.size()), width, width}, labels}; }
 };
 
 // On the unit circle, the direction of each angle in degrees.
@@ -36,14 +36,14 @@ Set at_angles(const std::vector<double>& degrees, std::vector<int32_t> labels) {
   return set;
 }
 
-// Every row of class c lies near one of a few directions of c, so that neighbours are right often but not always.
+// Every row of class c lies near one of a few directions of c, so that neighbors are right often but not always.
 Set random_set(int64_t count, int64_t width, int32_t classes, uint32_t seed) {
   Set set{.width = width, .values = {}, .labels = {}};
   for (int64_t i = 0; i < count; ++i) {
     PhiloxStream noise({seed, 1}, static_cast<uint32_t>(i), 0, 0);
     const int32_t label = static_cast<int32_t>(noise.below(static_cast<uint32_t>(classes)));
-    PhiloxStream centre({7, 7}, static_cast<uint32_t>(label), noise.below(3), 0);
-    for (int64_t j = 0; j < width; ++j) set.values.push_back(centre.uniform(-1, 1) + noise.uniform(-4, 4));
+    PhiloxStream center({7, 7}, static_cast<uint32_t>(label), noise.below(3), 0);
+    for (int64_t j = 0; j < width; ++j) set.values.push_back(center.uniform(-1, 1) + noise.uniform(-4, 4));
     set.labels.push_back(label);
   }
   normalize_features(CpuExec{}, {set.values.data(), count, width, width});
@@ -60,7 +60,7 @@ KnnResult evaluate(const Set& bank, const Set& queries, const KnnParams& params,
 }
 
 TEST(Knn, ByHand) {
-  // Neighbours of 0 degrees: 10 (class 1), 20 (class 0), 30 (class 0); 180 is far.
+  // Neighbors of 0 degrees: 10 (class 1), 20 (class 0), 30 (class 0); 180 is far.
   const Set bank = at_angles({20, 10, 30, 180}, {0, 1, 0, 2});
   const auto class_at_0 = [&](int32_t label, const KnnParams& params) {
     return evaluate(bank, at_angles({0}, {label}), params).top1_correct == 1;
@@ -82,7 +82,7 @@ TEST(Knn, CountsTopFive) {
   EXPECT_EQ(evaluate(bank, at_angles({0}, {0}), params).top5_correct, 0);
   EXPECT_EQ(evaluate(bank, at_angles({0}, {6}), params).top5_correct, 0) << "a class that the bank does not have";
   const KnnParams three{.k = 3, .temperature = 0.1};
-  EXPECT_EQ(evaluate(bank, at_angles({0}, {0}), three).top5_correct, 0) << "a class without a neighbour is none";
+  EXPECT_EQ(evaluate(bank, at_angles({0}, {0}), three).top5_correct, 0) << "a class without a neighbor is none";
 }
 
 TEST(Knn, EqualSimilaritiesTakeTheLowerRow) {
@@ -108,7 +108,7 @@ TEST(Knn, ASmallBankLowersKAndSaysSo) {
   EXPECT_EQ(result.top1_correct, 2);
   EXPECT_EQ(result.top5_correct, 3);
   EXPECT_EQ(describe(result, params),
-            "top-1 0.6667 (2 of 3), top-5 1.0000, k = 2 instead of 20: the bank has no more pictures");
+            "top-1 0.6667 (2 of 3), top-5 1.0000, k = 2 instead of 20: the bank has no more images");
 }
 
 TEST(Knn, ALowTemperatureDoesNotOverflow) {
@@ -122,7 +122,7 @@ TEST(Knn, ARowOfZerosIsLegal) {
   EXPECT_EQ(evaluate(bank, at_angles({0}, {0}), {.k = 1, .temperature = 0.1}).top1_correct, 1);
 }
 
-TEST(Knn, RefusesWhatIsNotNormalised) {
+TEST(Knn, RefusesWhatIsNotNormalized) {
   Set bank = at_angles({10, 20}, {0, 1});
   const Set query = at_angles({0}, {0});
   for (float bad : {2.0F, std::nanf("")}) {

@@ -22,14 +22,14 @@ struct Set {
   ProbeData view() const { return {{values.data(), static_cast<int64_t>(labels.size()), width, width}, labels}; }
 };
 
-// Classes around centres far from the origin (what a ReLU network's features look like), with noise.
+// Classes around centers far from the origin (what a ReLU network's features look like), with noise.
 Set random_set(int64_t count, int64_t width, int32_t classes, uint32_t seed, float noise = 1) {
   Set set{.width = width, .values = {}, .labels = {}};
   for (int64_t i = 0; i < count; ++i) {
     PhiloxStream random({seed, 1}, static_cast<uint32_t>(i), 0, 0);
     const auto label = static_cast<int32_t>(random.below(static_cast<uint32_t>(classes)));
-    PhiloxStream centre({7, 7}, static_cast<uint32_t>(label), 0, 0);
-    for (int64_t j = 0; j < width; ++j) set.values.push_back(5 + centre.uniform(-1, 1) + random.uniform(-noise, noise));
+    PhiloxStream center({7, 7}, static_cast<uint32_t>(label), 0, 0);
+    for (int64_t j = 0; j < width; ++j) set.values.push_back(5 + center.uniform(-1, 1) + random.uniform(-noise, noise));
     set.labels.push_back(label);
   }
   return set;
@@ -185,7 +185,7 @@ TEST(LinearProbe, ScoresByHand) {
     EXPECT_EQ(scores.queries, 5);
     EXPECT_EQ(scores.top1_correct, 1);  // the first; a tie of all classes goes to class 0
     EXPECT_EQ(scores.top5_correct, 4);  // class 2 is fifth, class 1 sixth; in the tie class 3 is fourth
-    double sum = 0;  // of exp(k): the first picture's loss is log(sum) - 6, the second's log(sum) - 2, ...
+    double sum = 0;  // of exp(k): the first image's loss is log(sum) - 6, the second's log(sum) - 2, ...
     for (int k = 0; k < 7; ++k) sum += std::exp(k);
     const double down = std::log(sum) - 6 + 1;  // x = -1: logits 0 to -6, the true one -1
     EXPECT_NEAR(scores.loss, (3 * std::log(sum) - 6 - 2 - 1 + down + std::log(7.0)) / 5, 1e-12);
@@ -198,7 +198,7 @@ TEST(LinearProbe, ScoresByHand) {
 }
 
 TEST(LinearProbe, ChoosesCByHeldOutLabels) {
-  // Much noise and few pictures: weak regularisation learns the noise.
+  // Much noise and few images: weak regularisation learns the noise.
   const Set fit = random_set(60, 30, 3, 4, 2), held_out = random_set(400, 30, 3, 5, 2);
   alone(3, [&](LinearProbe& probe) {
     const ChosenC chosen = choose_c(probe, fit.view(), held_out.view(), [](double) { return LbfgsProgress{}; });

@@ -1,8 +1,8 @@
-// JPEG pictures: the first two bytes are given, so that no try is lost on them.
+// JPEG images: the first two bytes are given, so that no try is lost on them.
 #include <algorithm>
 #include <vector>
 
-#include "tests/fuzz/picture_target.h"
+#include "tests/fuzz/image_target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   std::vector<uint8_t> file(data, data + bytes);

@@ -1,11 +1,11 @@
-// PNG pictures: the signature is given, and each chunk gets its right checksum, so that the tries reach what is in
+// PNG images: the signature is given, and each chunk gets its right checksum, so that the tries reach what is in
 // them.
 #include <zlib.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "tests/fuzz/picture_target.h"
+#include "tests/fuzz/image_target.h"
 
 namespace {
 

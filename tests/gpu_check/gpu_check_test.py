@@ -73,8 +73,8 @@ with tempfile.TemporaryDirectory(prefix="gpu_check_") as name:
     write_program(build / "cudnn_device_json", "#!/bin/sh\nexit 4\n")
     bad = gpu_check(FAKE_FAULTS="dies empty bits far dull")
     faults = {
-        "dies": ["ResNet-18, synthetic pictures, tf32 S=1", "quickstart tf32 S=1"],
-        "empty": ["ResNet-18, synthetic pictures, fp32 S=1"],
+        "dies": ["ResNet-18, synthetic images, tf32 S=1", "quickstart tf32 S=1"],
+        "empty": ["ResNet-18, synthetic images, fp32 S=1"],
         "bits": ["ResNet-18 bf16 S=8: the same bits again", "quickstart bf16 S=8: the same bits again"],
         "far": ["quickstart fp32: first loss against the CPU", "quickstart tf32: first loss against the CPU"],
         "dull": ["quickstart fp32 S=8, whole"],
@@ -99,7 +99,7 @@ with tempfile.TemporaryDirectory(prefix="gpu_check_") as name:
     lines = result.text.splitlines()
     check(result.code == 1 and len(lines) == 3 and not result.output.exists(), "three things are missing: three lines", result)
     check("no relu_add_cuda_test in" in lines[0] and "no NVIDIA driver is loaded" in lines[1] and
-          "no data_batch_1.bin in" in lines[2], "a test, the GPU, the pictures", result)
+          "no data_batch_1.bin in" in lines[2], "a test, the GPU, the images", result)
     (build / "simclr_train").unlink()
     result = gpu_check(PATH="/usr/bin:/bin")
     check(result.code == 1 and result.text.startswith("gpu_check.sh: no simclr_train in"), "no build", result)

@@ -54,13 +54,13 @@ TEST(ThreadCollectives, AddsInTreeOrder) {
 TEST(ThreadCollectives, RethrowsTheFailingRanksError) {
   try {
     run_ranks(4, [](Collectives& c) {
-      if (c.rank() == 2) fail(ExitCode::kData, "picture 7 is broken");
+      if (c.rank() == 2) fail(ExitCode::kData, "image 7 is broken");
       c.barrier();
     });
     FAIL() << "no error";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ExitCode::kData);
-    EXPECT_STREQ(e.what(), "picture 7 is broken");
+    EXPECT_STREQ(e.what(), "image 7 is broken");
   }
 }
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 
-from program import PROGRAM, SMALL, Folder, check, pids_of, run, start, finish, wait_for, write_picture_folder
+from program import PROGRAM, SMALL, Folder, check, pids_of, run, start, finish, wait_for, write_image_folder
 
 MPI_CALLS, NM, EMULATED = sys.argv[3], sys.argv[4], sys.argv[5] == "EMULATED"
 GPUS = 4
@@ -72,19 +72,19 @@ with Folder() as folder:
     half = run(2, dict(decoupled, **{"loss.algorithm": "streaming", "loss.products": "bf16"}), folder / "decoupled_bf16")
     check(half.code == 0 and half.losses != first[0], "products of bfloat16 train, with other numbers", half)
 
-    # Decoded pictures, whose views the host makes; bottleneck blocks; LARS; a checkpoint of GPUs evaluated on one.
-    pictures = dict({k: v for k, v in GPU.items() if not k.startswith("data.synthetic")}, **{
-        "data.format": "image_folder", "data.path": str(write_picture_folder(folder / "pictures")), "model.encoder.depth": 50,
+    # Decoded images, whose views the host makes; bottleneck blocks; LARS; a checkpoint of GPUs evaluated on one.
+    images = dict({k: v for k, v in GPU.items() if not k.startswith("data.synthetic")}, **{
+        "data.format": "image_folder", "data.path": str(write_image_folder(folder / "images")), "model.encoder.depth": 50,
         "model.encoder.width": 4, "optimizer.type": "lars", "optimizer.base_lr": 0.5, "train.epochs": 3})
-    cpu = run(1, dict(pictures, **{"run.device": "cpu"}), folder / "pictures_cpu")
-    one, two = (run(ranks, pictures, folder / f"pictures_{ranks}", limit_s=300) for ranks in (1, 2))
-    check(one.code == 0 and len(one.losses) == 3 and len(one.knn) > 1, "a folder of pictures on one GPU", one)
+    cpu = run(1, dict(images, **{"run.device": "cpu"}), folder / "images_cpu")
+    one, two = (run(ranks, images, folder / f"images_{ranks}", limit_s=300) for ranks in (1, 2))
+    check(one.code == 0 and len(one.losses) == 3 and len(one.knn) > 1, "a folder of images on one GPU", one)
     check(two.code == 0 and (two.losses, two.knn, two.state_hash()) == (one.losses, one.knn, one.state_hash()),
-          "pictures, ResNet-50, LARS: two GPUs have the bits of one", two)
+          "images, ResNet-50, LARS: two GPUs have the bits of one", two)
     step = min(cpu.losses)
     apart = abs(float(one.losses[step]) / float(cpu.losses[step]) - 1)
     check(cpu.code == 0 and apart < 1e-4, f"... and the CPU's first loss: {apart:.1e}", cpu)
-    told = subprocess.run([PROGRAM, "evaluate", folder / "pictures_2", "--set", "run.device=cuda", "--labels", "0", "--k", "5"],
+    told = subprocess.run([PROGRAM, "evaluate", folder / "images_2", "--set", "run.device=cuda", "--labels", "0", "--k", "5"],
                           capture_output=True, text=True, timeout=120)
     top1 = f"{one.knn[max(one.knn)]:.4f}"
     check(told.returncode == 0 and re.search(rf"^ +5  {top1} ", told.stdout, re.MULTILINE),

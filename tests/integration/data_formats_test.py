@@ -49,7 +49,7 @@ def formats_train(folder):
         write(folder / name)
         settings = FILES | {"data.format": name, "data.path": folder / name}
         ended = run(0, settings, folder / f"run_{name}")
-        check(ended.code == 0 and f"data: {name}, {training} training and 8 test pictures" in ended.output, f"{name} trains", ended)
+        check(ended.code == 0 and f"data: {name}, {training} training and 8 test images" in ended.output, f"{name} trains", ended)
         check(len(ended.knn) >= 2, f"{name} is evaluated", ended)
 
 
@@ -58,7 +58,7 @@ def packed_is_the_same(folder):
     config.write_text(f"data: {{format: stl10, path: {folder / 'stl10'}, image_size: 16}}\n")
     file = folder / "stl10.packed"
     done = pack(["--config", config, "--output", file])
-    check(done.code == 0 and "20 training and 8 test pictures" in done.output, "a set is packed", done)
+    check(done.code == 0 and "20 training and 8 test images" in done.output, "a set is packed", done)
     check(pack(["--check", file]).code == 0, "its checksums fit")
     packed = run(0, FILES | {"data.format": "packed", "data.path": file}, folder / "run_packed")
     check(packed.code == 0, "the packed file trains", packed)
@@ -78,7 +78,7 @@ def packed_is_refused(folder):
     damaged = folder / "damaged.packed"
     damaged.write_bytes(good[:1000] + bytes([good[1000] ^ 1]) + good[1001:])
     ended = pack(["--check", damaged])
-    check(ended.code == 3 and "its train pictures do not fit their checksum" in ended.output, "a damaged pixel", ended)
+    check(ended.code == 3 and "its train images do not fit their checksum" in ended.output, "a damaged pixel", ended)
     damaged.write_bytes(good[:-100])
     ended = run(2, FILES | {"data.format": "packed", "data.path": damaged}, folder / "run_damaged")
     check(ended.code == 3 and ended.output.count("cut off") == 1, "a file that is cut off, on two ranks", ended)

@@ -6,7 +6,7 @@ import os
 import struct
 import subprocess
 
-from program import MPIRUN, PROGRAM, SMALL, Folder, check, environment, fail, lacks_bf16, run, write_picture_folder
+from program import MPIRUN, PROGRAM, SMALL, Folder, check, environment, fail, lacks_bf16, run, write_image_folder
 
 
 class Result:
@@ -58,14 +58,14 @@ def evaluation(folder):
     report = json.loads(reports[0])
     check(report["knn"][0]["top1"] == at_end["knn_top1"] and report["knn"][0]["top5"] == at_end["knn_top5"],
           "k-NN as the training said at its end")
-    check([p["pictures"] for p in report["linear_probe"]] == [160, 40] and all(p["converged"] for p in report["linear_probe"]),
+    check([p["images"] for p in report["linear_probe"]] == [160, 40] and all(p["converged"] for p in report["linear_probe"]),
           "probes on all labels and on a quarter of every class, solved")
     objectives = [p["objective"] for p in report["linear_probe"]]
     check(abs(objectives[0] - objectives[1]) > 1e-5, f"not the same fit twice: objectives {objectives}")  # solved to 1e-6
-    check(sum(map(sum, report["linear_probe"][0]["confusion"])) == 48, "the confusion matrix counts every test picture")
-    # Another set of pictures goes through the same encoder.
+    check(sum(map(sum, report["linear_probe"][0]["confusion"])) == 48, "the confusion matrix counts every test image")
+    # Another set of images goes through the same encoder.
     other = command(["evaluate", folder / "run", "--labels", 0, "--set", "data.synthetic.test_images=20", "--set", "run.seed=9"])
-    check(other.code == 0 and "20 test pictures" in other.output and "linear probe" not in other.output, "other pictures", other)
+    check(other.code == 0 and "20 test images" in other.output and "linear probe" not in other.output, "other images", other)
     return report
 
 
@@ -98,7 +98,7 @@ def embedding(folder, report):
     shape, numbers = read_npy(folder / "features0.npy")
     label_shape, labels = read_npy(folder / "labels0.npy")
     check(shape == (160, 64) and label_shape == (160,) and sorted(set(labels)) == list(range(len(report["classes"]))),
-          "features [pictures, 8 x width] and labels")
+          "features [images, 8 x width] and labels")
     result = command(["embed", checkpoint, "--split", "test", "--projector", "--output", folder / "z.npy"])
     check(result.code == 0 and read_npy(folder / "z.npy")[0] == (48, 16), "projector outputs of the test split", result)
     compare_with_scikit_learn(folder, checkpoint, shape, numbers, labels)
@@ -119,22 +119,22 @@ def compare_with_scikit_learn(folder, checkpoint, shape, numbers, labels):
         theirs = float((model.predict(numpy.array(test).reshape(count, width)) == truth).mean())
         command(["evaluate", checkpoint, "--labels", 100, "--c", c, "--json", folder / "c.json"])
         ours = json.loads((folder / "c.json").read_text())["linear_probe"][0]["top1"]
-        # 0.5 points of 48 pictures are none; features as float64 there, products in double here.
+        # 0.5 points of 48 images are none; features as float64 there, products in double here.
         check(abs(ours - theirs) <= 0.005, f"C = {c}: top-1 {ours}, scikit-learn {theirs}")
 
 
 def class_folders(folder):
     """Another data set, whose classes begin with the same letters."""
-    pictures = write_picture_folder(folder / "pictures")
-    for place in [*pictures.glob("*/*/")]:
+    images = write_image_folder(folder / "images")
+    for place in [*images.glob("*/*/")]:
         place.rename(place.parent / f"photo_{place.name}")
-    words = ["evaluate", folder / "run", "--labels", 100, "--set", "data.format=image_folder", "--set", f"data.path={pictures}"]
+    words = ["evaluate", folder / "run", "--labels", 100, "--set", "data.format=image_folder", "--set", f"data.path={images}"]
     result = command(words)
     rows = [line.split() for line in result.output.splitlines()[-3:]]
     check(result.code == 0 and rows[0] == ["0", "1"] and [r[:2] for r in rows[1:]] == [["0", "photo_a"], ["1", "photo_b"]],
           "columns of the confusion matrix can be told apart", result)
-    (pictures / "test").rename(folder / "elsewhere")
-    refused(3, ["there are no test pictures", "DIR/val"], words, 2)
+    (images / "test").rename(folder / "elsewhere")
+    refused(3, ["there are no test images", "DIR/val"], words, 2)
 
 
 def refusals(folder):

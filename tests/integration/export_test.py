@@ -43,8 +43,8 @@ def round_trip(folder):
     check(header[counter]["dtype"] == "I64" and int64_of(encoder, counter) == 10, "counters of batch norm stand at the ten steps")
     meta = header["__metadata__"]
     check((meta["stem"], meta["depth"], meta["width"], meta["step"]) == ("cifar", "10", "8", "10"), "metadata: the network")
-    check(meta["image_size"] == "16", "metadata: the size of its pictures")
-    check((json.loads(meta["mean"]), json.loads(meta["std"])) == ([0.5, 0.25, 0.125], [0.25, 0.5, 1]), "metadata: the normalisation")
+    check(meta["image_size"] == "16", "metadata: the size of its images")
+    check((json.loads(meta["mean"]), json.loads(meta["std"])) == ([0.5, 0.25, 0.125], [0.25, 0.5, 1]), "metadata: the normalization")
 
     for ranks in (1, 2):
         again = run(ranks, MADE | {"model.init_from": both}, folder / f"again{ranks}")
@@ -83,8 +83,8 @@ def against_torchvision(folder):
     from safetensors.torch import load_file  # of the same installation
 
     data = write_cifar(folder / "data")
-    pictures = numpy.frombuffer((data / "test_batch.bin").read_bytes(), numpy.uint8).reshape(-1, CIFAR_RECORD)[:, 1:]
-    pictures = torch.from_numpy(pictures.reshape(-1, 3, 32, 32) / 255.0).double()
+    images = numpy.frombuffer((data / "test_batch.bin").read_bytes(), numpy.uint8).reshape(-1, CIFAR_RECORD)[:, 1:]
+    images = torch.from_numpy(images.reshape(-1, 3, 32, 32) / 255.0).double()
     for name, depth, stem in (("resnet18", 18, "cifar"), ("resnet18", 18, "imagenet"), ("resnet34", 34, "imagenet"),
                               ("resnet50", 50, "cifar"), ("resnet50", 50, "imagenet")):
         settings = CIFAR | {"data.path": data, "data.image_size": 32, "model.encoder.depth": depth,
@@ -109,7 +109,7 @@ def against_torchvision(folder):
         meta = header_of(file)["__metadata__"]
         mean, std = (torch.tensor(json.loads(meta[k])).double().view(1, 3, 1, 1) for k in ("mean", "std"))
         with torch.no_grad():
-            want = network((pictures - mean) / std).numpy()
+            want = network((images - mean) / std).numpy()
         error = numpy.abs(numpy.load(features) - want).max() / numpy.abs(want).max()
         check(error < 1e-4, f"{name}, stem {stem}: features of torchvision in double to {error:.1e}")
 

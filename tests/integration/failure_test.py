@@ -68,7 +68,7 @@ with Folder() as folder:
               len(os.listdir(place / "checkpoints")) == len(result.checkpoints), "whole checkpoints and nothing else", result)
         check(gone(place), "no process is left", result)
 
-    # Long work before the first step is no stall: drawing and hashing the pictures takes some seconds.
+    # Long work before the first step is no stall: drawing and hashing the images takes some seconds.
     patient = dict(SMALL, **{"data.synthetic.train_images": 60000, "train.max_steps": 2, "evaluate.knn.every_epochs": 0,
                              "train.timeout_s": 2})
     result = run(0, patient, folder / "patient")

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from faults import LONG, SHORT, Job, apart, check_status, fault, job, odd, row, rows
-from program import CIFAR, PROGRAM, command, run, write_cifar, write_picture_folder
+from program import CIFAR, PROGRAM, command, run, write_cifar, write_image_folder
 
 
 def filling(text, bytes_left, file, settings=LONG, lines=1):
@@ -168,22 +168,22 @@ def blind(place, name):
     row(name, it, (3,), ("rank 1", "data"))
 
 
-PICTURES = {k: v for k, v in LONG.items() if not k.startswith("data.synthetic")} | {"data.format": "image_folder", "data.workers": 1}
+IMAGES = {k: v for k, v in LONG.items() if not k.startswith("data.synthetic")} | {"data.format": "image_folder", "data.workers": 1}
 
 
-@fault("a picture that is damaged on rank 1 of 2 alone while the job trains")
+@fault("an image that is damaged on rank 1 of 2 alone while the job trains")
 def damaged(place, name):
-    it, folder = apart(PICTURES, place, write_picture_folder)
+    it, folder = apart(IMAGES, place, write_image_folder)
     it.trains()
     since = time.monotonic()
-    for picture in (folder / "data" / "train").rglob("*.png"):
-        picture.write_bytes(picture.read_bytes()[:60])
+    for image in (folder / "data" / "train").rglob("*.png"):
+        image.write_bytes(image.read_bytes()[:60])
     row(name, it, (3,), ("rank 1 (", ".png"), since=since)
 
 
-@fault("the pictures are gone on rank 1 of 2 alone while the job trains")
+@fault("the images are gone on rank 1 of 2 alone while the job trains")
 def lost(place, name):
-    it, folder = apart(PICTURES, place, write_picture_folder)
+    it, folder = apart(IMAGES, place, write_image_folder)
     it.trains()
     since = time.monotonic()
     shutil.rmtree(folder / "data")

@@ -1,4 +1,4 @@
-"""The recipe of scripts/quickstart.sh learns: k-NN on the embedded pictures, and not without a learning rate.
+"""The recipe of scripts/quickstart.sh learns: k-NN on the embedded images, and not without a learning rate.
 
 Half the quickstart's epochs, so half its time; measured at the end of all of them: see the README.
 """

@@ -51,7 +51,7 @@ with Folder() as tmp:
         check(held < predicted - 0.8 * maps, f"and the dry run itself takes {held:.0f} MB, without the feature maps")
         check(predicted < available and largest >= case["train.global_batch"] and largest % 4 == 0, f"up to {largest} images fit")
 
-    # More than the host has, whatever that is: feature maps grow with the square of the pictures' sides.
+    # More than the host has, whatever that is: feature maps grow with the square of the images' sides.
     megabytes = sum(int(n) for n in re.findall(r"(?:MemTotal|SwapTotal): +(\d+) kB", pathlib.Path("/proc/meminfo").read_text())) // 1000
     side = 32 * math.ceil(math.sqrt(3 * megabytes / 2700))
     huge = dict(CIFAR, **{"data.path": write_cifar(tmp / "cifar", records=60), "data.image_size": side, "model.encoder.depth": 18,

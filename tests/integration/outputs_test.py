@@ -30,10 +30,10 @@ def check_events(first, resumed):
     names = {key for m in resumed.metrics for key in m} - {"step", "epoch"}
     tags = {tag.split("/")[1] for tag in events.Tags()["scalars"]}
     check(names == tags, f"each number of metrics.jsonl is a scalar: {sorted(tags)}")
-    for tag, end in (("augmented pairs", [8]), ("nearest neighbours", [10, 15])):
-        pictures = [e for e in events.Images(tag)]
-        check([e.step for e in pictures][-len(end):] == end and all(e.encoded_image_string[:4] == b"\x89PNG" for e in pictures),
-              f"{tag} are pictures")
+    for tag, end in (("augmented pairs", [8]), ("nearest neighbors", [10, 15])):
+        images = [e for e in events.Images(tag)]
+        check([e.step for e in images][-len(end):] == end and all(e.encoded_image_string[:4] == b"\x89PNG" for e in images),
+              f"{tag} are images")
     text = events.Tensors("config/text_summary" if "config/text_summary" in events.Tags()["tensors"] else "config")[-1]
     check(b"global_batch: 32" in text.tensor_proto.string_val[0], "the configuration is text")
 
@@ -58,13 +58,13 @@ with Folder() as tmp:
         print("skipped: TensorBoard's reader, since the Python package tensorboard is not installed")
 
     made = subprocess.run([PROGRAM, "report", tmp / "a"], capture_output=True, text=True)
-    check(made.returncode == 0 and "curves up to step 15, pictures as of the last evaluation" in made.stdout, "report makes it anew")
+    check(made.returncode == 0 and "curves up to step 15, images as of the last evaluation" in made.stdout, "report makes it anew")
     again = (tmp / "a" / "report.html").read_text()
     check(again.count("<img ") == page.count("<img ") and again.count("<figure") == page.count("<figure"), "with the same parts")
 
     views = subprocess.run([PROGRAM, "preview", "--config", tmp / "a" / "config.yaml", "--output", tmp / "v.png", "--rows", "3"],
                            capture_output=True, text=True)
-    check(views.returncode == 0 and (tmp / "v.png").read_bytes()[:4] == b"\x89PNG", "preview writes a picture")
+    check(views.returncode == 0 and (tmp / "v.png").read_bytes()[:4] == b"\x89PNG", "preview writes an image")
     check("312 x 304 pixels, 3 rows" in views.stdout, "and says what: " + views.stdout.splitlines()[0])
 
     silent = run(1, SETTINGS | {"log.tensorboard": "false", "log.report": "false", "train.max_steps": 2}, tmp / "b")

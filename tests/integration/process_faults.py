@@ -49,7 +49,7 @@ def twice(place, name):
     row(name, it, (75,), (), 0, since=since)
 
 
-# Drawing 200,000 pictures takes tens of seconds: nothing is trained yet.
+# Drawing 200,000 images takes tens of seconds: nothing is trained yet.
 STARTING = dict(LONG, **{"data.synthetic.train_images": 200000, "train.timeout_s": 600})
 
 

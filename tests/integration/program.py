@@ -48,7 +48,7 @@ CIFAR_RECORD = 3073
 
 
 def write_cifar(folder, records=20):
-    """Five training files and a test file of so many records each, no two pictures alike."""
+    """Five training files and a test file of so many records each, no two images alike."""
     folder.mkdir()
     for file, name in enumerate(["test_batch"] + [f"data_batch_{i}" for i in range(1, 6)]):
         (folder / f"{name}.bin").write_bytes(b"".join(
@@ -58,14 +58,14 @@ def write_cifar(folder, records=20):
 
 
 def write_png(path, side, seed):
-    """Gray, 8 bits; another seed is another picture."""
+    """Gray, 8 bits; another seed is another image."""
     rows = b"".join(b"\0" + bytes((seed * 31 + x * (seed % 7 + 1) + y * 5) % 256 for x in range(side)) for y in range(side))
     chunks = [(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks))
 
 
-def write_picture_folder(folder, per_class=16):
+def write_image_folder(folder, per_class=16):
     """image_folder with two classes in train and test; sides from 20 to 35 pixels."""
     for number, place in enumerate(folder / split / name for split in ("train", "test") for name in ("a", "b")):
         place.mkdir(parents=True)

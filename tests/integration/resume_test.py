@@ -7,7 +7,7 @@ import signal
 from program import CIFAR, SMALL, Folder, check, finish, pids_of, run, start, wait_for, write_cifar
 
 with Folder() as folder:
-    # 160 pictures, batch 32: five steps an epoch, ten in all.
+    # 160 images, batch 32: five steps an epoch, ten in all.
     for kind, extra in [("sgd", {}), ("adamw", {"optimizer.type": "adamw", "optimizer.base_lr": 0.002}),
                         ("lars", {"optimizer.type": "lars", "optimizer.base_lr": 0.5})]:
         settings = dict(SMALL, **extra, **{"run.threads": 1})
@@ -68,7 +68,7 @@ with Folder() as folder:
     check(other.code == 0 and "loss.temperature: 0.2 -> 0.5, train.epochs: 60 -> 61, as resume.allow says" in other.output
           and other.status["step"] == 305, "what it names goes on, with a word in the log", other)
     other = run(1, dict(slow, **{"data.synthetic.train_images": 161}), place)
-    check(other.code in (2, 3) and "train" in other.output, "other pictures are refused", other)
+    check(other.code in (2, 3) and "train" in other.output, "other images are refused", other)
 
     # A data folder may move, but what is in it must stay.
     here, moved = write_cifar(folder / "here"), folder / "moved"
@@ -80,11 +80,11 @@ with Folder() as folder:
     data[5000] ^= 1
     (moved / "data_batch_4.bin").write_bytes(data)
     other = run(1, dict(CIFAR, **{"data.path": moved}), place)
-    check(other.code == 3 and "other training pictures" in other.output, "one other pixel is refused", other)
-    shutil.copytree(place, folder / "other_pictures")
-    other = run(1, dict(CIFAR, **{"data.path": moved, "resume.allow": "[data]"}), folder / "other_pictures")
-    check(other.code == 0 and "other training pictures" in other.output, "unless it is allowed by name", other)
+    check(other.code == 3 and "other training images" in other.output, "one other pixel is refused", other)
+    shutil.copytree(place, folder / "other_images")
+    other = run(1, dict(CIFAR, **{"data.path": moved, "resume.allow": "[data]"}), folder / "other_images")
+    check(other.code == 0 and "other training images" in other.output, "unless it is allowed by name", other)
     data[5000] ^= 1
     (moved / "data_batch_4.bin").write_bytes(data)
     rest = run(1, dict(CIFAR, **{"data.path": moved}), place)
-    check(rest.code == 0 and sorted(rest.losses) == [1, 2, 3, 4, 5, 6], "the same pictures elsewhere are not", rest)
+    check(rest.code == 0 and sorted(rest.losses) == [1, 2, 3, 4, 5, 6], "the same images elsewhere are not", rest)

@@ -38,7 +38,7 @@ with Folder() as folder:
     slow = dict(settings, **{"data.synthetic.train_images": 200000})
 
     def stopped_early(place, number, rank):
-        """Asked while it draws its pictures, which takes tens of seconds."""
+        """Asked while it draws its images, which takes tens of seconds."""
         def holder():
             return (place / "lock").read_text() if (place / "lock").exists() else ""
         before = holder()

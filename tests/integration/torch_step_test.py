@@ -17,19 +17,19 @@ def philox(counter, key):
     return counter
 
 
-def views_of(pictures, numpy):
-    """[2B, 3, 32, 32]: view 1 of all pictures, then view 2; pictures [B, 3, 32, 32] in [0, 1]."""
+def views_of(images, numpy):
+    """[2B, 3, 32, 32]: view 1 of all images, then view 2; images [B, 3, 32, 32] in [0, 1]."""
     key = philox((3, 0, 0, 0), (SEED, 0))[:2]  # purpose 3: views
     made = []
     for view in range(2):
-        for sample, picture in enumerate(pictures):
+        for sample, image in enumerate(images):
             uniform = lambda word: (philox((word // 4, view, sample, 0), key)[word % 4] >> 8) * 2.0**-24
             if uniform(0) < 0.5:
-                picture = picture[:, :, ::-1]
+                image = image[:, :, ::-1]
             if uniform(7) < 0.5:
-                gray = numpy.float32(0.2989) * picture[0] + numpy.float32(0.587) * picture[1] + numpy.float32(0.114) * picture[2]
-                picture = numpy.stack([gray] * 3)
-            made.append((picture - numpy.float32(0.5)) / numpy.float32(0.25))
+                gray = numpy.float32(0.2989) * image[0] + numpy.float32(0.587) * image[1] + numpy.float32(0.114) * image[2]
+                image = numpy.stack([gray] * 3)
+            made.append((image - numpy.float32(0.5)) / numpy.float32(0.25))
     return numpy.stack(made)
 
 
@@ -84,8 +84,8 @@ def compare(folder, depth, stem):
     if not data.exists():
         write_cifar(data, records=BATCH // 5)
     records = b"".join((data / f"data_batch_{i}.bin").read_bytes() for i in range(1, 6))
-    pictures = numpy.frombuffer(records, numpy.uint8).reshape(BATCH, CIFAR_RECORD)[:, 1:].reshape(BATCH, 3, 32, 32)
-    views = torch.from_numpy(views_of(pictures.astype(numpy.float32) / numpy.float32(255), numpy))
+    images = numpy.frombuffer(records, numpy.uint8).reshape(BATCH, CIFAR_RECORD)[:, 1:].reshape(BATCH, 3, 32, 32)
+    views = torch.from_numpy(views_of(images.astype(numpy.float32) / numpy.float32(255), numpy))
 
     network = make_network(torch, torchvision, depth, stem)
     start = folder / f"start{depth}.safetensors"
@@ -108,7 +108,7 @@ def compare(folder, depth, stem):
     check(made.code == 0, f"{name} takes a step on two ranks", made)
     ours = {key: value.double() for key, value in load_file(made.checkpoints[-1]).items()}
 
-    # The program resamples each view in float32, also where the crop is the whole picture: pixels differ by some 1e-7,
+    # The program resamples each view in float32, also where the crop is the whole image: pixels differ by some 1e-7,
     # and a deep network with batch norm over 40 values makes more of it. How much more, PyTorch in float64 says.
     moved = [torch_loss(torch, start_network, views.double() + 1e-6 * (2 * torch.rand(views.shape, dtype=torch.float64) - 1)) for _ in range(5)]
     error, measure = abs(float(made.losses[1]) - loss) / loss, max(abs(other - loss) / loss for other in moved)

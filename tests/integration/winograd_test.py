@@ -78,7 +78,7 @@ with Folder() as folder:
                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(), start_new_session=True), None)
         check(result.code == 0, f"evaluate with batches of {batch}", result)
         reports.append(json.loads(file.read_text()))
-    check(reports[0] == reports[1] == reports[2], "batches of 1, 7 and 256 pictures: the same numbers")
+    check(reports[0] == reports[1] == reports[2], "batches of 1, 7 and 256 images: the same numbers")
     check(reports[0]["knn"][0]["top1"] == one.knn[10], "the k-NN that the training said at its end")
 
     # A run from before there was a choice goes on with direct convolutions.

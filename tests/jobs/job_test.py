@@ -141,7 +141,7 @@ class Job(unittest.TestCase):
         self.assertTrue((self.folder / "asked").exists())
         self.assertEqual(self.requeued, [])
 
-    def test_a_job_that_is_being_cancelled_is_left_alone(self):
+    def test_a_job_that_is_being_canceled_is_left_alone(self):
         self.assertEqual(self.job(STATE="stopped", STEP=9, CODE=75, JOB_STATE="CANCELLED"), 75)
         self.assertEqual(self.requeued, [])
 

@@ -16,35 +16,34 @@ using test::DeviceArray;
 constexpr PhiloxKey kKey = philox_key(7, RandomPurpose::kViews);
 
 // One call; values as stored, [jobs, size, size, kCudaImageChannels].
-std::vector<float> render_on_cuda(const PictureArray& pictures, const std::vector<ViewJob>& jobs,
-                                  const ViewParams& params, DataType type) {
-  const ScratchNeed need = render_views_scratch(CudaExec{}, params, pictures.most_height(), pictures.most_width());
+std::vector<float> render_on_cuda(const ImageArray& images, const std::vector<ViewJob>& jobs, const ViewParams& params,
+                                  DataType type) {
+  const ScratchNeed need = render_views_scratch(CudaExec{}, params, images.most_height(), images.most_width());
   const test::CudaRun run(test::precision_of(type), need);
-  const DeviceArray<uint8_t> bytes(pictures.bytes);
+  const DeviceArray<uint8_t> bytes(images.bytes);
   const DeviceArray<ViewJob> on_device(jobs);
   const test::StoredArray out(type, jobs.size() * static_cast<size_t>(params.size * params.size * kCudaImageChannels));
-  Images images = images_of(out.data(), jobs, params);
-  images.type = type;
-  render_views(run.exec(), params, {bytes.data(), bytes.count()}, {jobs, on_device.data()}, images);
+  Images views = images_of(out.data(), jobs, params);
+  views.type = type;
+  render_views(run.exec(), params, {bytes.data(), bytes.count()}, {jobs, on_device.data()}, views);
   return out.download();
 }
 
-std::vector<float> render_on_cpu(const PictureArray& pictures, const std::vector<ViewJob>& jobs,
-                                 const ViewParams& params) {
+std::vector<float> render_on_cpu(const ImageArray& images, const std::vector<ViewJob>& jobs, const ViewParams& params) {
   std::vector<float> out(jobs.size() * static_cast<size_t>(3 * params.size * params.size));
-  CpuRender cpu(params, pictures, 1);
-  render_views(cpu.exec(), params, pictures.bytes, jobs, images_of(out.data(), jobs, params));
+  CpuRender cpu(params, images, 1);
+  render_views(cpu.exec(), params, images.bytes, jobs, images_of(out.data(), jobs, params));
   return out;
 }
 
-// 1e-5 of the unit interval before normalisation: steps are continuous in their inputs and shrink an error, or enlarge
+// 1e-5 of the unit interval before normalization: steps are continuous in their inputs and shrink an error, or enlarge
 // it up to 1.4 times each; a value in [0, 1] has roundings of 6e-8. In bfloat16 the rounding of the result as well.
-void expect_agreement(const PictureArray& pictures, const std::vector<ViewJob>& jobs, const ViewParams& params,
+void expect_agreement(const ImageArray& images, const std::vector<ViewJob>& jobs, const ViewParams& params,
                       DataType type) {
-  const std::vector<float> got = render_on_cuda(pictures, jobs, params, type);
+  const std::vector<float> got = render_on_cuda(images, jobs, params, type);
   const int64_t pixels = params.size * params.size;
   EXPECT_TRUE(test::padding_is_zero(got, 3, kCudaImageChannels));
-  const std::vector<float> want = render_on_cpu(pictures, jobs, params);
+  const std::vector<float> want = render_on_cpu(images, jobs, params);
   const auto planar = test::from_nhwc<float>(got, static_cast<int64_t>(jobs.size()), 3, pixels, kCudaImageChannels);
   const double rounding = type == DataType::kBfloat16 ? test::unit_of(type) : 0;
   EXPECT_TRUE(test::within(planar, test::widen(want),
@@ -57,21 +56,21 @@ void expect_agreement(const PictureArray& pictures, const std::vector<ViewJob>& 
 
 // Flips, jitter in some order, grayscale and blur by chance (usual_views).
 TEST(RenderViewsCuda, AgreesWithTheCpu) {
-  const PictureArray pictures({{32, 32}, {41, 29}, {1, 1}, {5, 200}, {96, 96}});
+  const ImageArray images({{32, 32}, {41, 29}, {1, 1}, {5, 200}, {96, 96}});
   for (const DataType type : test::kStorageTypes) {
     for (const int64_t size : {2, 31, 32, 33}) {
       ViewParams params = usual_views(size);
-      expect_agreement(pictures, random_jobs(pictures, params, kKey, 16), params, type);
+      expect_agreement(images, random_jobs(images, params, kKey, 16), params, type);
     }
   }
 }
 
 TEST(RenderViewsCuda, EachStepAlone) {
-  const PictureArray pictures({{37, 45}});
+  const ImageArray images({{37, 45}});
   ViewParams params = usual_views(32);
   params.mean = {0, 0, 0};
   params.inverse_std = {1, 1, 1};
-  ViewJob plain = whole_picture_job(0, 37, 45);
+  ViewJob plain = whole_image_job(0, 37, 45);
   plain.draw.crop = {.top = 3, .left = 5, .height = 30, .width = 21};
   std::vector<ViewJob> jobs(9, plain);
   jobs[1].draw.flip = true;
@@ -83,9 +82,9 @@ TEST(RenderViewsCuda, EachStepAlone) {
   jobs[6].draw.grayscale = true;
   jobs[7].draw.blur = true;
   jobs[7].draw.blur_sigma = 1.3F;
-  expect_agreement(pictures, jobs, params, DataType::kFloat32);
+  expect_agreement(images, jobs, params, DataType::kFloat32);
   // Each step does something: a step that both sides leave out would agree as well.
-  const std::vector<float> out = render_on_cuda(pictures, jobs, params, DataType::kFloat32);
+  const std::vector<float> out = render_on_cuda(images, jobs, params, DataType::kFloat32);
   const size_t view = out.size() / jobs.size();
   for (size_t k = 1; k < 8; ++k)
     EXPECT_NE(std::vector<float>(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(view)),
@@ -95,25 +94,25 @@ TEST(RenderViewsCuda, EachStepAlone) {
 }
 
 TEST(RenderViewsCuda, LargeViewsGoThroughTheWorkspace) {
-  const PictureArray pictures({{150, 200}, {90, 301}});
+  const ImageArray images({{150, 200}, {90, 301}});
   for (const DataType type : test::kStorageTypes) {
     const ViewParams params = usual_views(128);
     EXPECT_GT(render_views_scratch(CudaExec{}, params, 150, 301).workspace_bytes, 0U);
-    expect_agreement(pictures, random_jobs(pictures, params, kKey, 6), params, type);
+    expect_agreement(images, random_jobs(images, params, kKey, 6), params, type);
   }
   EXPECT_EQ(render_views_scratch(CudaExec{}, usual_views(96), 150, 301).workspace_bytes, 0U);
 }
 
 // More views than the workspace has places: a block takes one after the other.
 TEST(RenderViewsCuda, MoreViewsThanPlacesInTheWorkspace) {
-  const PictureArray pictures({{60, 50}});
+  const ImageArray images({{60, 50}});
   const ViewParams params = usual_views(122);
   std::vector<ViewJob> jobs(263);  // nearly all of them empty
-  std::vector<ViewJob> real = random_jobs(pictures, params, kKey, 4);
+  std::vector<ViewJob> real = random_jobs(images, params, kKey, 4);
   real[1].draw.jitter = real[1].draw.blur = false;  // nothing in it makes threads wait between its crop and the next
   jobs[0] = real[0], jobs[3] = real[1], jobs[256] = real[2], jobs[259] = real[3];
-  const std::vector<float> all = render_on_cuda(pictures, jobs, params, DataType::kBfloat16);
-  const std::vector<float> few = render_on_cuda(pictures, real, params, DataType::kBfloat16);
+  const std::vector<float> all = render_on_cuda(images, jobs, params, DataType::kBfloat16);
+  const std::vector<float> few = render_on_cuda(images, real, params, DataType::kBfloat16);
   const size_t view = few.size() / real.size();
   const auto part = [view](const std::vector<float>& v, size_t k) { return std::span(v).subspan(k * view, view); };
   EXPECT_TRUE(test::same_bits(part(all, 0), part(few, 0)));
@@ -125,38 +124,37 @@ TEST(RenderViewsCuda, MoreViewsThanPlacesInTheWorkspace) {
 
 // A blur that no draw uses makes the plane of its own necessary, and the view of 124 too large for shared memory.
 TEST(RenderViewsCuda, BitsDoNotDependOnWhereThePlanesLie) {
-  const PictureArray pictures({{150, 200}});
+  const ImageArray images({{150, 200}});
   ViewParams without = usual_views(124);
   without.blur_probability = 0;
   ViewParams with = without;
   with.blur_probability = 1e-9F;
-  const std::vector<ViewJob> jobs = random_jobs(pictures, without, kKey, 4);
+  const std::vector<ViewJob> jobs = random_jobs(images, without, kKey, 4);
   ASSERT_EQ(render_views_scratch(CudaExec{}, without, 150, 200).workspace_bytes, 0U);
   ASSERT_GT(render_views_scratch(CudaExec{}, with, 150, 200).workspace_bytes, 0U);
-  EXPECT_TRUE(test::same_bits(render_on_cuda(pictures, jobs, without, DataType::kFloat32),
-                              render_on_cuda(pictures, jobs, with, DataType::kFloat32)));
+  EXPECT_TRUE(test::same_bits(render_on_cuda(images, jobs, without, DataType::kFloat32),
+                              render_on_cuda(images, jobs, with, DataType::kFloat32)));
 }
 
 // As a rank does that has one shard of many.
 TEST(RenderViewsCuda, BitsDependOnTheJobAlone) {
-  const PictureArray pictures({{32, 32}, {41, 29}});
+  const ImageArray images({{32, 32}, {41, 29}});
   const ViewParams params = usual_views(32);
-  const std::vector<ViewJob> jobs = random_jobs(pictures, params, kKey, 8);
-  const std::vector<float> all = render_on_cuda(pictures, jobs, params, DataType::kFloat32);
+  const std::vector<ViewJob> jobs = random_jobs(images, params, kKey, 8);
+  const std::vector<float> all = render_on_cuda(images, jobs, params, DataType::kFloat32);
   const size_t view = all.size() / jobs.size();
   for (size_t k = 0; k < jobs.size(); ++k) {
-    const std::vector<float> one = render_on_cuda(pictures, {jobs[k]}, params, DataType::kFloat32);
+    const std::vector<float> one = render_on_cuda(images, {jobs[k]}, params, DataType::kFloat32);
     EXPECT_TRUE(test::same_bits(one, std::span(all).subspan(k * view, view))) << k;
   }
 }
 
-TEST(RenderViewsCuda, ShowsWholePicturesAndNone) {
-  const PictureArray pictures({{150, 100}, {7, 50}});
+TEST(RenderViewsCuda, ShowsWholeImagesAndNone) {
+  const ImageArray images({{150, 100}, {7, 50}});
   const ViewParams params = usual_views(20);
-  expect_agreement(
-      pictures,
-      {whole_picture_job(pictures.offsets[0], 150, 100), ViewJob{}, whole_picture_job(pictures.offsets[1], 7, 50)},
-      params, DataType::kFloat32);
+  expect_agreement(images,
+                   {whole_image_job(images.offsets[0], 150, 100), ViewJob{}, whole_image_job(images.offsets[1], 7, 50)},
+                   params, DataType::kFloat32);
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Bfloat16Conv2d, testing::ValuesIn(convolutions(
 
 TEST_P(Bfloat16Conv2d, AgreesWithPlainLoops) {
   const Conv2dParams& p = GetParam();
-  const test::Inputs given = test::random_inputs(p);  // the op rounds weights and pictures
+  const test::Inputs given = test::random_inputs(p);  // the op rounds weights and images
   const auto got = test::run<Bfloat16Maps>(p, 2, given);
   const test::Inputs in{rounded(given.x), rounded(given.weight), rounded(given.grad_y)};
   const auto x = test::widen(in.x), weight = test::widen(in.weight), grad_y = test::widen(in.grad_y);

@@ -122,8 +122,8 @@ TEST(Conv2d, RefusesWrongShapes) {
     EXPECT_THAT([&] { conv2d_backward_weights(exec, *plan, bad_x.view(), y.view(), grad_w); }, test::fires("x is ["));
     EXPECT_THAT([&] { conv2d_backward_weights(exec, *plan, x.view(), bad_y.view(), grad_w); }, test::fires("y is ["));
   }
-  const ConstImages pictures{x.all().data(), 2, 2, 3, 6, 6};
-  EXPECT_THAT([&] { conv2d_forward(exec, *plan, pictures, weight.data(), y.view()); },
+  const ConstImages images{x.all().data(), 2, 2, 3, 6, 6};
+  EXPECT_THAT([&] { conv2d_forward(exec, *plan, images, weight.data(), y.view()); },
               test::fires("made for feature maps"));
 }
 

@@ -25,7 +25,7 @@ inline Inputs random_inputs(const Conv2dParams& p) {
 }
 
 struct Results {
-  std::vector<float> y, grad_x, grad_weight;  // plain; grad_x is empty for pictures
+  std::vector<float> y, grad_x, grad_weight;  // plain; grad_x is empty for images
 };
 
 // All three convolutions on outputs and scratch full of NaN, with the algorithms of `choice` where that is given.

@@ -14,7 +14,7 @@ using test::run;
 
 TEST(Conv2d, HandNumbersOfThreeByThree) {
   const Conv2dParams p{.shards = 1, .samples = 1, .in_channels = 1, .out_channels = 1, .height = 3, .width = 3};
-  // w takes the upper left neighbour once and the right one twice: y[i][j] = x[i-1][j-1] + 2 x[i][j+1].
+  // w takes the upper left neighbor once and the right one twice: y[i][j] = x[i-1][j-1] + 2 x[i][j+1].
   const Inputs in{
       .x = {1, 2, 3, 4, 5, 6, 7, 8, 9}, .weight = {1, 0, 0, 0, 0, 2, 0, 0, 0}, .grad_y = {1, 1, 1, 1, 1, 1, 1, 1, 1}};
   const Results got = run(p, 1, in);
@@ -128,7 +128,7 @@ std::vector<Conv2dParams> feature_map_cases() {
   return cases;
 }
 
-std::vector<Conv2dParams> picture_cases() {
+std::vector<Conv2dParams> image_cases() {
   std::vector<Conv2dParams> cases;
   for (const int64_t channels : {1, 3})
     for (const int64_t size : {9, 16})
@@ -148,7 +148,7 @@ std::vector<Conv2dParams> picture_cases() {
 }
 
 INSTANTIATE_TEST_SUITE_P(FeatureMaps, Conv2dCase, testing::ValuesIn(feature_map_cases()), case_name);
-INSTANTIATE_TEST_SUITE_P(Pictures, Conv2dCase, testing::ValuesIn(picture_cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Images, Conv2dCase, testing::ValuesIn(image_cases()), case_name);
 
 TEST(Conv2d, CountsItsWork) {
   // 2 * 6 samples * (5*3*9 weights) * 6*6 places

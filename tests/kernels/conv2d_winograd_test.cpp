@@ -121,13 +121,13 @@ TEST(ConvolutionChoice, IsMadeAgainWhateverTheTableSays) {
   EXPECT_EQ(make_conv2d_plan(cpu, direct)->choice(), "direct; direct; direct");
 }
 
-TEST(ConvolutionChoice, IsDirectForOtherWindowsAndForPictures) {
+TEST(ConvolutionChoice, IsDirectForOtherWindowsAndForImages) {
   const Exec cpu = CpuExec{};
-  Conv2dParams stride = kLarge, picture = kLarge;
+  Conv2dParams stride = kLarge, image = kLarge;
   stride.stride = 2;
-  picture.in_channels = 3, picture.input_is_images = true;
+  image.in_channels = 3, image.input_is_images = true;
   EXPECT_EQ(make_conv2d_plan(cpu, stride)->choice(), "direct; direct; direct");
-  EXPECT_EQ(make_conv2d_plan(cpu, picture)->choice(), "direct; direct");
+  EXPECT_EQ(make_conv2d_plan(cpu, image)->choice(), "direct; direct");
 }
 
 // Of the measured shapes (docs/decisions/0006-winograd.md), those beside which the table draws its lines.

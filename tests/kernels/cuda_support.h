@@ -167,7 +167,7 @@ class CudaFeatureMaps {
   StoredArray array_;
 };
 
-// Pictures for the first convolution: NHWC with kCudaImageChannels channels.
+// Images for the first convolution: NHWC with kCudaImageChannels channels.
 class CudaImages {
  public:
   CudaImages(DataType type, const Shape& s, std::span<const float> plain)

@@ -70,7 +70,7 @@ TEST_P(PoolCuda, FirstOfEqualsWinsAndNanWins) {
     EXPECT_THAT(same.grad_x, ElementsAre(1, 10, 0, 100, 1000, 0, 0, 0, 0));
   }
   const auto nan = max_pool_on_cuda(type_, {1, 1, 1, 3, 3}, {1, 2, 3, 4, test::kNaN, 6, 7, 8, kInfinity}, {1, 1, 1, 1});
-  for (const float v : nan.y) EXPECT_TRUE(std::isnan(v));  // the centre is in all four windows
+  for (const float v : nan.y) EXPECT_TRUE(std::isnan(v));  // the center is in all four windows
   EXPECT_THAT(nan.grad_x, ElementsAre(0, 0, 0, 0, 4, 0, 0, 0, 0));
 }
 

@@ -72,7 +72,7 @@ TEST(MaxPool, FirstOfEqualsWins) {
 
 TEST(MaxPool, NanWins) {
   const auto got = run_max_pool({1, 1, 1, 3, 3}, {1, 2, 3, 4, test::kNaN, 6, 7, 8, kInfinity}, {1, 1, 1, 1}, 1);
-  for (const float v : got.y) EXPECT_TRUE(std::isnan(v));  // the centre is in all four windows
+  for (const float v : got.y) EXPECT_TRUE(std::isnan(v));  // the center is in all four windows
   EXPECT_THAT(got.grad_x, ElementsAre(0, 0, 0, 0, 4, 0, 0, 0, 0));
 }
 

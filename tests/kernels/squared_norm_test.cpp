@@ -62,7 +62,7 @@ TEST(SquaredNorm, AddsInTheOrderOfTheHeader) {
   x.assign(4 * 4096 + 1, 0.0F);
   x[0] = kLarge, x[2 * 4096] = x[2 * 4096 + 1] = 1, x[3 * 4096] = x[3 * 4096 + 1] = 1;  // blocks 2 and 3 meet first
   EXPECT_EQ(norms_of({x})[0], 0x1p54 + 4);
-  x[4 * 4096] = 2;  // block 4 has no neighbour and comes last: 4 more
+  x[4 * 4096] = 2;  // block 4 has no neighbor and comes last: 4 more
   EXPECT_EQ(norms_of({x})[0], 0x1p54 + 8);
 }
 
@@ -75,7 +75,7 @@ TEST(SquaredNorm, AgreesWithLongDouble) {
   }
 }
 
-TEST(SquaredNorm, DoesNotDependOnThreadsOrNeighbours) {
+TEST(SquaredNorm, DoesNotDependOnThreadsOrNeighbors) {
   const auto x = test::random_values(30001, 2), y = test::random_values(777, 3);
   EXPECT_EQ(norms_of({x, y}, 1), norms_of({x, y}, 3));
   EXPECT_EQ(norms_of({y, x})[1], norms_of({x})[0]);

@@ -57,7 +57,7 @@ inline double correlation_error(const BarlowTwinsProblem& p) {
 
 // An error of d in every element of c moves the loss by 2 d sum |c - wanted| (weighted), and the gradient by 2 d in
 // the diagonal of G (what is beside it is multiplied by lambda). Then come products with C terms; what is to be
-// measured by is the gradient before the standardisation takes from it what lies along y, which may be nearly all.
+// measured by is the gradient before the standardization takes from it what lies along y, which may be nearly all.
 // Seen: a third of either bound.
 inline void expect_matches_reference(const BarlowTwinsOutputs& got, const std::vector<float>& z,
                                      const BarlowTwinsProblem& p) {

@@ -19,7 +19,7 @@ LossSettings decoupled(LossAlgorithm algorithm, double temperature) {
 
 // Two images at right angles, both views equal, tau = 1: log(1 + 1) - 1 for every anchor. The loss turns rows towards
 // what is at a right angle to them: 1/4 [ 2 negatives * (1/2 + 1/2) (0, 1) - 2 (1, 0) ], of which (0, 1) is left after
-// the way back through normalisation.
+// the way back through normalization.
 TEST(Decoupled, HandNumbers) {
   const std::vector<float> z = {1, 0, 0, 1, 1, 0, 0, 1};
   for (const LossAlgorithm algorithm : kAlgorithms) {

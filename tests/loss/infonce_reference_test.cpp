@@ -13,7 +13,7 @@ namespace {
 // Two images, both views equal: e = (1,0), (0,1), (1,0), (0,1). Each anchor sees its positive at similarity 1 and two
 // negatives at 0, so with tau = 1: loss_i = log(1 + 2 / exp(1 - m)), q = 2 / (2 + exp(1 - m)), the same for all four.
 // dL/ds: q/2 / 4 on a negative, -q / 4 on the positive; anchor 0: 1/4 (q/2 (0,1) - q (1,0) + q/2 (0,1)) = 1/4 (-q, q),
-// as key the same again. The radial part of (-q/2, q/2) goes with the normalisation; z = 2 e halves the rest.
+// as key the same again. The radial part of (-q/2, q/2) goes with the normalization; z = 2 e halves the rest.
 TEST(InfoNceReferenceTest, MatchesNumbersByHand) {
   const std::vector<double> e = {1, 0, 0, 1, 1, 0, 0, 1};
   const std::vector<double> z = {2, 0, 0, 2, 2, 0, 0, 2};

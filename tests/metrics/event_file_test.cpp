@@ -1,4 +1,4 @@
-// What TensorBoard will find, read back by the specification; and pictures as PNG, read back by libpng.
+// What TensorBoard will find, read back by the specification; and images as PNG, read back by libpng.
 #include "src/metrics/event_file.h"
 
 #include <gmock/gmock.h>
@@ -60,23 +60,23 @@ TEST(EventFile, HoldsTheNumbersOfALine) {
   EXPECT_EQ(events[3].part(5).part(1).text(1), "train/lr");
 }
 
-TEST(EventFile, HoldsTextAndPictures) {
+TEST(EventFile, HoldsTextAndImages) {
   TemporaryFolder folder;
   EventFile file(folder.path(), 0);
   file.add_text(0, "config", "    a: 1\n");
-  file.add_picture(7, "pairs", {.png = std::string(300, 'x'), .height = 20, .width = 300});
+  file.add_image(7, "pairs", {.png = std::string(300, 'x'), .height = 20, .width = 300});
   const auto events = read_events(file.path());
   const ReadMessage text = events[1].part(5).part(1);
   EXPECT_EQ(text.part(9).part(1).text(1), "text");
   EXPECT_EQ(text.part(8).number(1), 7U);
   EXPECT_EQ(text.part(8).part(2).part(2).number(1), 1U);
   EXPECT_EQ(text.part(8).text(8), "    a: 1\n");
-  const ReadMessage picture = events[2].part(5).part(1).part(4);
+  const ReadMessage image = events[2].part(5).part(1).part(4);
   EXPECT_EQ(events[2].number(2), 7U);
-  EXPECT_EQ(picture.number(1), 20U);
-  EXPECT_EQ(picture.number(2), 300U);
-  EXPECT_EQ(picture.number(3), 3U);
-  EXPECT_EQ(picture.text(4), std::string(300, 'x'));
+  EXPECT_EQ(image.number(1), 20U);
+  EXPECT_EQ(image.number(2), 300U);
+  EXPECT_EQ(image.number(3), 3U);
+  EXPECT_EQ(image.text(4), std::string(300, 'x'));
 }
 
 TEST(EventFile, AResumedRunBeginsALaterFileThatVoidsWhatFollowed) {

@@ -88,9 +88,9 @@ void expect_same_gradients_from_any_memory(const EncoderSettings& settings) {
   arena.allocate(context);
   net.initialize(1);
   Images x{nullptr, kShards, 2 * kImages, 3, kSide, kSide};
-  std::vector<float> pictures(static_cast<size_t>(x.elements()));
-  for (size_t i = 0; i < pictures.size(); ++i) pictures[i] = static_cast<float>(i * 7919 % 1000) / 500.0F - 1.0F;
-  x.data = pictures.data();
+  std::vector<float> images(static_cast<size_t>(x.elements()));
+  for (size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i * 7919 % 1000) / 500.0F - 1.0F;
+  x.data = images.data();
   const int64_t rows = lc.geometry.local_rows(), stride = padded_cols(net.out_features());
   std::vector<float> grad(static_cast<size_t>(rows * stride));
   for (int64_t i = 0; i < rows; ++i)

@@ -134,7 +134,7 @@ TEST(Initializer, AnotherNameOrSeedGivesUnrelatedNumbers) {
   for (const auto& other : {kaiming("layer1.0.conv2.weight", shape, 1), kaiming("layer1.0.conv1.weight", shape, 2),
                             kaiming("layer1.0.conv1.weight", shape, 1 + (uint64_t{1} << 32))})
     EXPECT_LT(std::fabs(correlation(base.all(), other.all())), five);
-  // Neighbours within one parameter are unrelated too: both normals of a Box-Muller pair, and pair after pair.
+  // Neighbors within one parameter are unrelated too: both normals of a Box-Muller pair, and pair after pair.
   for (const size_t lag : {1u, 2u, 4u}) {
     const auto x = base.all();
     EXPECT_LT(std::fabs(correlation(x.first(x.size() - lag), x.subspan(lag))), five) << lag;
@@ -163,7 +163,7 @@ bool is_constant(const Parameter& p, float value) {
   return std::all_of(p.value, p.value + p.elements, [&](float v) { return v == value; });
 }
 
-TEST(ModelInitialisation, DrawsEveryParameterAsTorchvisionDoes) {
+TEST(ModelInitialization, DrawsEveryParameterAsTorchvisionDoes) {
   SingleProcessCollectives one;
   nn_test::RankNetwork net(wide_case(), one);
   for (const auto& p : net.store().parameters()) {
@@ -185,7 +185,7 @@ TEST(ModelInitialisation, DrawsEveryParameterAsTorchvisionDoes) {
     for (int64_t k = 0; k < b.elements; ++k) ASSERT_EQ(b.value[k], b.name.ends_with("_var") ? 1.0F : 0.0F) << b.name;
 }
 
-TEST(ModelInitialisation, ZeroInitResidualZeroesTheLastBatchNormOfEachBlockAlone) {
+TEST(ModelInitialization, ZeroInitResidualZeroesTheLastBatchNormOfEachBlockAlone) {
   SingleProcessCollectives one;
   auto c = wide_case();
   c.encoder.zero_init_residual = true;
@@ -203,7 +203,7 @@ TEST(ModelInitialisation, ZeroInitResidualZeroesTheLastBatchNormOfEachBlockAlone
   EXPECT_EQ(zeroed, 4);
 }
 
-TEST(ModelInitialisation, ZeroInitResidualOfBottlenecksIsTheThirdBatchNorm) {
+TEST(ModelInitialization, ZeroInitResidualOfBottlenecksIsTheThirdBatchNorm) {
   SingleProcessCollectives one;
   auto c = wide_case();
   c.encoder = {.depth = 50, .width = 2, .zero_init_residual = true};
@@ -218,7 +218,7 @@ TEST(ModelInitialisation, ZeroInitResidualOfBottlenecksIsTheThirdBatchNorm) {
   EXPECT_EQ(zeroed, 3 + 4 + 6 + 3);
 }
 
-TEST(ModelInitialisation, EveryRankMakesTheSameWeightsAndTheSeedChangesThem) {
+TEST(ModelInitialization, EveryRankMakesTheSameWeightsAndTheSeedChangesThem) {
   SingleProcessCollectives one;
   const auto c = wide_case();
   nn_test::RankNetwork alone(c, one, 1, 7);

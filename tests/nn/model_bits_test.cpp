@@ -58,7 +58,7 @@ Outcome train(const NetworkCase& c, Collectives& collectives, int threads) {
   net.step(1);
   Outcome out;
   out.z = net.step(2);  // after weights and statistics of one step, which carry its bits on
-  out.encoded = dense(net.model().encode(net.pictures(3)));
+  out.encoded = dense(net.model().encode(net.images(3)));
   out.gradients = net.gradients();
   out.values = net.values();
   out.running = net.running_statistics();
@@ -115,7 +115,7 @@ TEST(Model, EncodeLeavesNoTraceInTheTrainingThatFollows) {
     plain.step(1);
     watched.step(1);
     const auto gradients = watched.gradients();
-    watched.model().encode(watched.pictures(9));
+    watched.model().encode(watched.images(9));
     EXPECT_TRUE(same_bits(watched.values(), plain.values())) << c.name;
     EXPECT_TRUE(same_bits(watched.running_statistics(), plain.running_statistics())) << c.name;
     EXPECT_TRUE(same_bits(watched.gradients(), gradients)) << c.name;
@@ -138,10 +138,10 @@ TEST(Model, EncodeTalksToNobodyAndSeesEachSampleAlone) {
   const auto c = separate_case();
   RankNetwork net(c, silent);
   net.randomize_vectors();
-  const auto h = dense(net.model().encode(net.pictures(1)));
+  const auto h = dense(net.model().encode(net.images(1)));
   EXPECT_EQ(silent.sums, 0);
-  // Another last picture changes the last row and no other.
-  ConstImages x = net.pictures(1);
+  // Another last image changes the last row and no other.
+  ConstImages x = net.images(1);
   std::vector<float> changed(x.data, x.data + x.elements());
   changed.back() += 1.0F;
   x.data = changed.data();
@@ -171,11 +171,11 @@ TEST(Model, SkipFlagGuardsTheRunningStatistics) {
   }
 }
 
-TEST(Model, NonFinitePicturesShowInZAndInTheGradients) {
+TEST(Model, NonFiniteImagesShowInZAndInTheGradients) {
   SingleProcessCollectives one;
   const auto c = joint_case();
   RankNetwork net(c, one);
-  ConstImages x = net.pictures(1);
+  ConstImages x = net.images(1);
   std::vector<float> changed(x.data, x.data + x.elements());
   changed[0] = test::kNaN;
   x.data = changed.data();
@@ -192,10 +192,10 @@ TEST(Model, PaddingAndGapsStayZero) {
   RankNetwork net(c, one);
   net.randomize_vectors();
   net.step(1);
-  const ConstMatrix h = net.model().encode(net.pictures(2));
+  const ConstMatrix h = net.model().encode(net.images(2));
   EXPECT_EQ(h.cols, 80);
   EXPECT_TRUE(padding_is_zero(h));
-  const ConstMatrix z = net.model().forward(net.pictures(2));
+  const ConstMatrix z = net.model().forward(net.images(2));
   ASSERT_EQ(z.cols, 5);
   ASSERT_GT(z.stride, z.cols);
   EXPECT_TRUE(padding_is_zero(z));

@@ -65,7 +65,7 @@ class ModelAgainstDouble : public testing::TestWithParam<NetworkCase> {
  protected:
   ModelAgainstDouble() : net_(GetParam(), one_, 2) { net_.randomize_vectors(); }
 
-  std::vector<double> pictures() const { return test::widen(all_pictures(GetParam(), kSeed)); }
+  std::vector<double> images() const { return test::widen(all_images(GetParam(), kSeed)); }
   std::vector<double> grad_z() const { return test::widen(all_grad_z(GetParam(), kSeed)); }
 
   // Of z and the statistics: 53 layers with batch norms over few values come to 1.1e-5 and 7.9e-6.
@@ -80,14 +80,14 @@ class ModelAgainstDouble : public testing::TestWithParam<NetworkCase> {
 };
 
 TEST_P(ModelAgainstDouble, Forward) {
-  const auto z = dense(net_.model().forward(net_.pictures(kSeed)));
-  EXPECT_LT(test::relative_error(z, reference_.project(net_.tensors(), pictures())), rounding(1e-5));
+  const auto z = dense(net_.model().forward(net_.images(kSeed)));
+  EXPECT_LT(test::relative_error(z, reference_.project(net_.tensors(), images())), rounding(1e-5));
 }
 
 TEST_P(ModelAgainstDouble, Gradients) {
   net_.forward_backward(kSeed);
   const Tensors weights = net_.tensors();
-  const auto x = pictures(), r = grad_z();
+  const auto x = images(), r = grad_z();
   const auto& parameters = net_.store().parameters();
   constexpr size_t kEach = 2, kAtOnce = kDirections / kEach;  // directions of a parameter, parameters of a pass
   for (size_t first = 0; first < parameters.size(); first += kAtOnce) {
@@ -110,9 +110,9 @@ TEST_P(ModelAgainstDouble, Gradients) {
 TEST_P(ModelAgainstDouble, RunningStatisticsTakeInTheBatch) {
   const Tensors before = net_.tensors();
   StatisticsByName seen;
-  reference_.project(before, pictures(), &seen);
+  reference_.project(before, images(), &seen);
 
-  net_.model().forward(net_.pictures(kSeed));
+  net_.model().forward(net_.images(kSeed));
   const int skip = 0;
   net_.model().update_running_statistics(&skip);
   const double momentum = GetParam().batch_norm.momentum;
@@ -129,9 +129,9 @@ TEST_P(ModelAgainstDouble, RunningStatisticsTakeInTheBatch) {
 }
 
 TEST_P(ModelAgainstDouble, EncodeUsesRunningStatistics) {
-  const ConstMatrix h = net_.model().encode(net_.pictures(kSeed));
+  const ConstMatrix h = net_.model().encode(net_.images(kSeed));
   EXPECT_EQ(h.cols, net_.model().representation_size());
-  EXPECT_LT(test::relative_error(dense(h), reference_.encode(net_.tensors(), pictures())), 1e-6);
+  EXPECT_LT(test::relative_error(dense(h), reference_.encode(net_.tensors(), images())), 1e-6);
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, ModelAgainstDouble, testing::ValuesIn(cases()),
@@ -146,7 +146,7 @@ TEST(ReferenceNetwork, SlopesAreTheLimitOfDifferences) {
   RankNetwork net(c, one);
   net.randomize_vectors();
   const ReferenceNetwork reference(c.settings(), c.image_size, c.samples());
-  const auto x = test::widen(all_pictures(c, 1));
+  const auto x = test::widen(all_images(c, 1));
   const Tensors weights = net.tensors();
   Tensors plus = weights, minus = weights;
   std::vector<double> slope(static_cast<size_t>(c.rows() * c.projector.output), 0.0);

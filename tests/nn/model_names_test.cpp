@@ -97,7 +97,7 @@ TEST(ModelNames, ResNet18) {
   expect_state(small_batch(EncoderSettings{}, ProjectorSettings{}), want);  // the defaults
 }
 
-// Depth 10 has the first block of each stage; width scales every channel number but the pictures' three.
+// Depth 10 has the first block of each stage; width scales every channel number but the images' three.
 TEST(ModelNames, ResNet10OfAnotherWidthAndStem) {
   StateDict want;
   std::vector<ConvAndNorm> layers;
@@ -193,7 +193,7 @@ TEST(ModelNames, RepresentationAndWorkOfOneStep) {
   c.shards = 4;
   nn_test::RankNetwork net(c, one);
   EXPECT_EQ(net.model().representation_size(), 64);
-  // Multiply-adds of one picture of 8x8: places * out * in * kernel^2, stage by stage.
+  // Multiply-adds of one image of 8x8: places * out * in * kernel^2, stage by stage.
   const double encoder = 64 * 8 * 3 * 9 + 2 * 64 * 8 * 8 * 9  // stem, layer1
                          + 16 * 16 * (8 * 9 + 16 * 9 + 8)     // layer2: conv1, conv2, downsample
                          + 4 * 32 * (16 * 9 + 32 * 9 + 16) + 1 * 64 * (32 * 9 + 64 * 9 + 32);

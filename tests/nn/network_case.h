@@ -25,7 +25,7 @@ struct NetworkCase {
   ModelSettings settings() const { return {encoder, projector, batch_norm}; }
   int64_t samples() const { return 2 * images_per_shard; }
   int64_t rows() const { return shards * samples(); }
-  int64_t picture_elements() const { return 3 * image_size * image_size; }
+  int64_t image_elements() const { return 3 * image_size * image_size; }
   ShardGeometry geometry(int rank, int ranks) const {
     const int64_t local = shards / ranks;
     return {.shards = shards, .local_shards = local, .first_shard = rank * local, .images_per_shard = images_per_shard};
@@ -45,15 +45,15 @@ inline bool padding_is_zero(ConstMatrix m) {
   return true;
 }
 
-// Pictures of the whole global batch [rows, 3, size, size], and a gradient of z [rows, C].
-inline std::vector<float> all_pictures(const NetworkCase& c, uint32_t seed) {
-  return test::random_values(c.rows() * c.picture_elements(), seed);
+// Images of the whole global batch [rows, 3, size, size], and a gradient of z [rows, C].
+inline std::vector<float> all_images(const NetworkCase& c, uint32_t seed) {
+  return test::random_values(c.rows() * c.image_elements(), seed);
 }
 inline std::vector<float> all_grad_z(const NetworkCase& c, uint32_t seed) {
   return test::random_values(c.rows() * c.projector.output, seed + 1000);
 }
 
-// The model of one rank with its part of the pictures.
+// The model of one rank with its part of the images.
 class RankNetwork {
  public:
   RankNetwork(const NetworkCase& c, Collectives& collectives, int threads = 1, uint64_t seed = 7)
@@ -62,7 +62,7 @@ class RankNetwork {
         context_(threads),
         model_(std::make_unique<Model>(context_, collectives, geometry_, c.settings(), c.image_size, seed)),
         reducer_(collectives),
-        pictures_(static_cast<size_t>(geometry_.local_rows() * c.picture_elements()) * sizeof(float)),
+        images_(static_cast<size_t>(geometry_.local_rows() * c.image_elements()) * sizeof(float)),
         grad_z_(static_cast<size_t>(geometry_.local_rows() * padded_cols(c.projector.output)) * sizeof(float)) {}
 
   Model& model() { return *model_; }
@@ -82,11 +82,11 @@ class RankNetwork {
     }
   }
 
-  // The rank's pictures of the batch `seed`; they stay until the next call.
-  ConstImages pictures(uint32_t seed) {
-    const auto all = all_pictures(case_, seed);
-    const auto to = pictures_.as<float>();
-    const int64_t skip = geometry_.first_shard * case_.samples() * case_.picture_elements();
+  // The rank's images of the batch `seed`; they stay until the next call.
+  ConstImages images(uint32_t seed) {
+    const auto all = all_images(case_, seed);
+    const auto to = images_.as<float>();
+    const int64_t skip = geometry_.first_shard * case_.samples() * case_.image_elements();
     std::copy_n(all.begin() + skip, to.size(), to.begin());
     return {to.data(), geometry_.local_shards, case_.samples(), 3, case_.image_size, case_.image_size};
   }
@@ -100,7 +100,7 @@ class RankNetwork {
 
   // z of the rank's rows; the gradients in the store are then those of sum(grad_z * z) over the GLOBAL batch.
   std::vector<float> forward_backward(uint32_t seed) {
-    const auto z = dense(model_->forward(pictures(seed)));
+    const auto z = dense(model_->forward(images(seed)));
     model_->backward(grad_z(seed));
     reducer_.reduce(store().per_rank_gradients());
     return z;
@@ -147,7 +147,7 @@ class RankNetwork {
   Context context_;
   std::unique_ptr<Model> model_;
   GradientReducer reducer_;
-  Buffer pictures_, grad_z_;
+  Buffer images_, grad_z_;
 };
 
 }  // namespace simclr::nn_test

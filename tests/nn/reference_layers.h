@@ -58,7 +58,7 @@ Maps<T> max_pool(const Maps<T>& x) {
             T(-std::numeric_limits<double>::infinity()));
   for (int64_t i = 0; i < x.rows; ++i) {
     for (int64_t c = 0; c < x.channels; ++c) {
-      for (int64_t at = 0; at < x.places(); ++at) {  // each place goes to the windows (centres 2a, 2b) that hold it
+      for (int64_t at = 0; at < x.places(); ++at) {  // each place goes to the windows (centers 2a, 2b) that hold it
         const int64_t p = at / x.width, q = at % x.width;
         for (int64_t a = p / 2; a <= (p + 1) / 2 && a < y.height; ++a) {
           for (int64_t b = q / 2; b <= (q + 1) / 2 && b < y.width; ++b) {

@@ -22,7 +22,7 @@ struct Pass {
     return conv(x, weights.at(name + ".weight"), how);
   }
 
-  Maps<T> normalise(const std::string& name, Maps<T> x) const {
+  Maps<T> normalize(const std::string& name, Maps<T> x) const {
     const auto &gamma = weights.at(name + ".weight"), &beta = weights.at(name + ".bias");
     const int groups = train && settings.batch_norm.views == BatchNormViews::kSeparate ? 2 : 1;
     const int64_t group_rows = x.rows / groups;
@@ -52,17 +52,17 @@ struct Pass {
   }
 
   Maps<T> basic_rows(const std::string& name, const Maps<T>& x, int64_t planes, int64_t stride) const {
-    Maps<T> h = normalise(name + ".bn1", convolve(name + ".conv1", x, {.out = planes, .stride = stride}));
+    Maps<T> h = normalize(name + ".bn1", convolve(name + ".conv1", x, {.out = planes, .stride = stride}));
     relu(h);
-    return normalise(name + ".bn2", convolve(name + ".conv2", h, {.out = planes}));
+    return normalize(name + ".bn2", convolve(name + ".conv2", h, {.out = planes}));
   }
 
   Maps<T> bottleneck_rows(const std::string& name, const Maps<T>& x, int64_t planes, int64_t stride) const {
-    Maps<T> narrow = normalise(name + ".bn1", convolve(name + ".conv1", x, {.out = planes, .kernel = 1, .padding = 0}));
+    Maps<T> narrow = normalize(name + ".bn1", convolve(name + ".conv1", x, {.out = planes, .kernel = 1, .padding = 0}));
     relu(narrow);
-    Maps<T> h = normalise(name + ".bn2", convolve(name + ".conv2", narrow, {.out = planes, .stride = stride}));
+    Maps<T> h = normalize(name + ".bn2", convolve(name + ".conv2", narrow, {.out = planes, .stride = stride}));
     relu(h);
-    return normalise(name + ".bn3", convolve(name + ".conv3", h, {.out = 4 * planes, .kernel = 1, .padding = 0}));
+    return normalize(name + ".bn3", convolve(name + ".conv3", h, {.out = 4 * planes, .kernel = 1, .padding = 0}));
   }
 
   Maps<T> block(const std::string& name, const Maps<T>& x, int64_t planes, int64_t stride) const {
@@ -71,7 +71,7 @@ struct Pass {
     Maps<T> y = bottleneck ? bottleneck_rows(name, x, planes, stride) : basic_rows(name, x, planes, stride);
     if (stride != 1 || x.channels != out) {
       const ConvHow how{.out = out, .kernel = 1, .stride = stride, .padding = 0};
-      add(normalise(name + ".downsample.1", convolve(name + ".downsample.0", x, how)), y);
+      add(normalize(name + ".downsample.1", convolve(name + ".downsample.0", x, how)), y);
     } else {
       add(x, y);
     }
@@ -83,7 +83,7 @@ struct Pass {
     const EncoderSettings& e = settings.encoder;
     const bool imagenet = e.stem == Stem::kImagenet;
     const ConvHow stem = imagenet ? ConvHow{e.width, 7, 2, 3} : ConvHow{e.width, 3, 1, 1};
-    x = normalise("bn1", convolve("conv1", x, stem));
+    x = normalize("bn1", convolve("conv1", x, stem));
     relu(x);
     if (imagenet) x = max_pool(x);
     const int deep[] = {3, 4, 6, 3};  // ResNet-34 and ResNet-50
@@ -105,7 +105,7 @@ struct Pass {
       if (const auto bias = weights.find(name + ".bias"); bias != weights.end())
         for (size_t k = 0; k < x.data.size(); ++k) x.data[k] += bias->second[k % bias->second.size()];
       if (last) break;
-      if (p.batch_norm) x = normalise("projector." + std::to_string(++index), x);
+      if (p.batch_norm) x = normalize("projector." + std::to_string(++index), x);
       relu(x);
       index += 2;
     }
@@ -114,7 +114,7 @@ struct Pass {
 };
 
 template <typename T>
-Maps<T> pictures(const std::vector<double>& x, int64_t size) {
+Maps<T> images(const std::vector<double>& x, int64_t size) {
   Maps<T> maps(static_cast<int64_t>(x.size()) / (3 * size * size), 3, size, size);
   std::copy(x.begin(), x.end(), maps.data.begin());
   return maps;
@@ -125,7 +125,7 @@ Maps<T> pictures(const std::vector<double>& x, int64_t size) {
 std::vector<double> ReferenceNetwork::project(const Tensors& weights, const std::vector<double>& x,
                                               StatisticsByName* statistics) const {
   const Pass<double> pass{weights, settings_, samples_, true, statistics};
-  return pass.projector(pass.encoder(pictures<double>(x, image_size_))).data;
+  return pass.projector(pass.encoder(images<double>(x, image_size_))).data;
 }
 
 std::array<std::vector<double>, kDirections> ReferenceNetwork::project_slopes(
@@ -137,7 +137,7 @@ std::array<std::vector<double>, kDirections> ReferenceNetwork::project_slopes(
     for (size_t i = 0; i < d.size(); ++i) duals.at(name)[i].slope[k] = d[i];
   }
   const Pass<Dual> pass{duals, settings_, samples_, true};
-  const auto z = pass.projector(pass.encoder(pictures<Dual>(x, image_size_)));
+  const auto z = pass.projector(pass.encoder(images<Dual>(x, image_size_)));
   std::array<std::vector<double>, kDirections> slopes;
   for (size_t k = 0; k < kDirections; ++k)
     for (const Dual& v : z.data) slopes[k].push_back(v.slope[k]);
@@ -145,7 +145,7 @@ std::array<std::vector<double>, kDirections> ReferenceNetwork::project_slopes(
 }
 
 std::vector<double> ReferenceNetwork::encode(const Tensors& weights, const std::vector<double>& x) const {
-  return Pass<double>{weights, settings_, samples_, false}.encoder(pictures<double>(x, image_size_)).data;
+  return Pass<double>{weights, settings_, samples_, false}.encoder(images<double>(x, image_size_)).data;
 }
 
 }  // namespace simclr::nn_test

@@ -1,4 +1,4 @@
-// The settings of a run that takes milliseconds: ten steps of four pictures a shard, two shards.
+// The settings of a run that takes milliseconds: ten steps of four images a shard, two shards.
 #pragma once
 
 #include "src/config/settings.h"

@@ -25,7 +25,7 @@ TEST(Beats, WhileARunIsPutTogetherSavedHashedAndEvaluated) {
       work();
       return beats;
     };
-    const Settings settings = small_settings();  // 40 + 8 pictures
+    const Settings settings = small_settings();  // 40 + 8 images
     Context context(1);
     const Site site{context, collectives, collectives};
     Parts parts(settings, {}, site, beat);
@@ -45,7 +45,7 @@ TEST(Beats, WhileARunIsPutTogetherSavedHashedAndEvaluated) {
     EXPECT_GE(beats_of([&] { state.resume("auto", settings); }), tensors);
 
     KnnEvaluation knn(parts, site);
-    const int calls = 40 / 16 + 1 + 1;  // of 16 pictures, for 40 and 8
+    const int calls = 40 / 16 + 1 + 1;  // of 16 images, for 40 and 8
     EXPECT_EQ(beats_of([&] { knn.run(beat); }), calls + 1 + 1) << "calls of the network, before the vote, its block";
   });
 }

@@ -34,7 +34,7 @@ struct GpuRun {
   Parts parts;
 };
 
-// The weights after ten steps, with so many bytes of pictures on the GPU.
+// The weights after ten steps, with so many bytes of images on the GPU.
 std::string train(const Settings& settings, int64_t resident_bytes) {
   const TemporaryFolder folder;
   GpuRun run(settings);
@@ -60,7 +60,7 @@ std::string train(const Settings& settings, int64_t resident_bytes) {
   return state.weights_hash();
 }
 
-TEST(StreamedPictures, TrainToTheSameBits) {
+TEST(StreamedImages, TrainToTheSameBits) {
   const Settings settings = small_settings();
   const int64_t all = int64_t{40} * 3 * 8 * 8;
   const std::string resident = train(settings, all);
@@ -68,10 +68,10 @@ TEST(StreamedPictures, TrainToTheSameBits) {
   EXPECT_EQ(train(settings, 0), resident);
   Settings other = settings;
   other.run.seed = 5;
-  EXPECT_NE(train(other, 0), resident) << "the pictures matter";
+  EXPECT_NE(train(other, 0), resident) << "the images matter";
 }
 
-TEST(Beats, BetweenPlansAndWhilePicturesGoToTheGpu) {
+TEST(Beats, BetweenPlansAndWhileImagesGoToTheGpu) {
   int beats = 0;
   const Beat beat = [&] { ++beats; };
   const Settings settings = small_settings();
@@ -80,8 +80,8 @@ TEST(Beats, BetweenPlansAndWhilePicturesGoToTheGpu) {
   EXPECT_EQ(beats, (40 + 8) + (2 + 2) + 40 + convolutions) << "drawn; hashed; channel statistics; plans";
   for (const int64_t resident_bytes : {kResidentBytes, int64_t{0}}) {
     beats = 0;
-    DevicePictures pictures(run.context, *run.parts.train_set, 8, resident_bytes, beat);
-    EXPECT_EQ(beats, pictures.resident() ? 40 + 40 : 40) << "looked at, and copied";
+    DeviceImages images(run.context, *run.parts.train_set, 8, resident_bytes, beat);
+    EXPECT_EQ(beats, images.resident() ? 40 + 40 : 40) << "looked at, and copied";
   }
 }
 

@@ -119,7 +119,7 @@ TEST(Stream, DestroyAndFreeFinishTheWork) {
   log.add(stream, 1);
   void* p = nullptr;
   ASSERT_EQ(cudaMalloc(&p, 16), cudaSuccess);
-  ASSERT_EQ(cudaFree(p), cudaSuccess);  // synchronises
+  ASSERT_EQ(cudaFree(p), cudaSuccess);  // synchronizes
   EXPECT_EQ(log.entries().size(), 1U);
   log.add(stream, 2);
   ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);

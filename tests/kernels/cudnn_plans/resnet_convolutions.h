@@ -1,4 +1,4 @@
-// Every convolution of the ResNets, as the CUDA backend hands them to cuDNN: pictures stored with kCudaImageChannels
+// Every convolution of the ResNets, as the CUDA backend hands them to cuDNN: images stored with kCudaImageChannels
 // channels. Depths 10, 18 and 34 have the same ones, in other numbers; those of depth 50 come with `bottlenecks`.
 #pragma once
 
@@ -19,7 +19,7 @@ struct NetworkShape {
 
 struct LayerShape {
   cudnn::ConvShape conv;
-  bool is_stem = false;  // no gradient with respect to pictures
+  bool is_stem = false;  // no gradient with respect to images
 };
 
 inline std::vector<LayerShape> resnet_convolutions(const NetworkShape& n) {

@@ -84,7 +84,7 @@ TEST_F(CudnnBackend, AttributesHaveTypeAndNumber) {
   EXPECT_EQ(set_integers(t, CUDNN_ATTR_TENSOR_DIMENSIONS, {}), CUDNN_STATUS_BAD_PARAM);
   EXPECT_EQ(cudnnBackendSetAttribute(t, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, nullptr),
             CUDNN_STATUS_BAD_PARAM);
-  EXPECT_EQ(set_integers(t, CUDNN_ATTR_TENSOR_UNIQUE_ID, {7}), kOk);  // again, before finalising
+  EXPECT_EQ(set_integers(t, CUDNN_ATTR_TENSOR_UNIQUE_ID, {7}), kOk);  // again, before finalizing
   EXPECT_EQ(set_integers(nullptr, CUDNN_ATTR_TENSOR_UNIQUE_ID, {7}), CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
   EXPECT_EQ(cudnnBackendFinalize(nullptr), CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
   EXPECT_EQ(cudnnBackendDestroyDescriptor(nullptr), CUDNN_STATUS_BAD_PARAM_NULL_POINTER);

@@ -125,7 +125,7 @@ class CudnnExecute : public testing::Test {
   struct Config {
     int64_t engine = -1, workspace = -1;
     std::vector<cudnnBackendNumericalNote_t> notes;
-    Handle plan = nullptr;  // null: does not finalise
+    Handle plan = nullptr;  // null: does not finalize
   };
   // All that the heuristics offer, in their order.
   std::vector<Config> offers(const Problem& p, const PassAttributes& pass, cudnnBackendHeurMode_t mode) {

@@ -1,5 +1,5 @@
 // What people are shown is what training sees.
-#include "src/report/pictures.h"
+#include "src/report/images.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 namespace simclr {
 namespace {
 
-TEST(FitIntoSquare, EnlargesByRepeatingAndCentres) {
+TEST(FitIntoSquare, EnlargesByRepeatingAndCenters) {
   const std::vector<uint8_t> pixels = {10, 20, 30, 40, 50, 60};  // planar, 1 x 2
   const RgbImage image = fit_into_square({pixels.data(), 1, 2}, 4);
   const std::vector<uint8_t> left = {10, 30, 50}, right = {20, 40, 60}, none = {235, 235, 235};
@@ -81,8 +81,8 @@ TEST(ShownSide, IsTheSmallestMultipleFrom96On) {
   EXPECT_EQ(shown_side(224), 224);
 }
 
-TEST(EvaluationView, NamesNeighboursAndEscapesTheirClasses) {
-  PictureSet set{.count = 2, .height = 4, .width = 4, .pixels = {}, .labels = {0, 1}, .class_names = {"<b>", "cat"}};
+TEST(EvaluationView, NamesNeighborsAndEscapesTheirClasses) {
+  ImageSet set{.count = 2, .height = 4, .width = 4, .pixels = {}, .labels = {0, 1}, .class_names = {"<b>", "cat"}};
   set.pixels.assign(2 * 3 * 16, 100);
   const InMemoryDataset data(set);
   const std::vector<float> features = {1, 0, 0, 1};
@@ -97,7 +97,7 @@ TEST(EvaluationView, NamesNeighboursAndEscapesTheirClasses) {
 
 TEST(EvaluationView, ShowsEveryClassWhateverTheOrder) {
   for (const bool in_turn : {true, false}) {
-    PictureSet set;
+    ImageSet set;
     set.count = 4000;
     set.height = set.width = 1;
     set.pixels.assign(4000 * 3, 9);
@@ -112,8 +112,7 @@ TEST(EvaluationView, ShowsEveryClassWhateverTheOrder) {
     const EvaluationView view = view_evaluation({5, data, data, matrix, matrix});
     for (const char* name : {": a1", ": b2", ": c3", ": d4"}) {
       bool shown = false;
-      for (size_t at = view.html.find("test picture "); at != view.html.npos;
-           at = view.html.find("test picture ", at + 1))
+      for (size_t at = view.html.find("test image "); at != view.html.npos; at = view.html.find("test image ", at + 1))
         shown = shown || view.html.substr(at, 24).find(name) != std::string::npos;
       EXPECT_TRUE(shown) << name << " in turn: " << in_turn;
     }

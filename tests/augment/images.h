@@ -1,4 +1,4 @@
-// Pictures and calls that the tests of the augmentations share.
+// Images and calls that the tests of the augmentations share.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace simclr::testing {
 
-// Owns the pixels of one picture, planar [3, height, width].
-struct TestPicture {
+// Owns the pixels of one image, planar [3, height, width].
+struct TestImage {
   int64_t height = 0, width = 0;
   std::vector<uint8_t> pixels;
 
-  PictureView view() const { return {pixels.data(), height, width}; }
+  PlanarImage view() const { return {pixels.data(), height, width}; }
 };
 
-// value(channel, y, x) = (85 channel + 37 y + 11 x + 5 x y) mod 256: the picture that torchvision's values were made
+// value(channel, y, x) = (85 channel + 37 y + 11 x + 5 x y) mod 256: the image that torchvision's values were made
 // from.
-inline TestPicture formula_picture(int64_t height, int64_t width) {
-  TestPicture p{height, width, {}};
+inline TestImage formula_image(int64_t height, int64_t width) {
+  TestImage p{height, width, {}};
   for (int64_t c = 0; c < 3; ++c) {
     for (int64_t y = 0; y < height; ++y) {
       for (int64_t x = 0; x < width; ++x)
@@ -31,30 +31,30 @@ inline TestPicture formula_picture(int64_t height, int64_t width) {
   return p;
 }
 
-inline TestPicture noise_picture(int64_t height, int64_t width, uint32_t seed) {
-  TestPicture p{height, width, {}};
+inline TestImage noise_image(int64_t height, int64_t width, uint32_t seed) {
+  TestImage p{height, width, {}};
   PhiloxStream stream({seed, 77}, 0, 0, 0);
   for (int64_t i = 0; i < 3 * height * width; ++i) p.pixels.push_back(static_cast<uint8_t>(stream.below(256)));
   return p;
 }
 
-inline TestPicture constant_picture(int64_t height, int64_t width, uint8_t r, uint8_t g, uint8_t b) {
-  TestPicture p{height, width, {}};
+inline TestImage constant_image(int64_t height, int64_t width, uint8_t r, uint8_t g, uint8_t b) {
+  TestImage p{height, width, {}};
   for (const uint8_t v : {r, g, b}) p.pixels.insert(p.pixels.end(), static_cast<size_t>(height * width), v);
   return p;
 }
 
-inline CropBox whole(const TestPicture& p) {
+inline CropBox whole(const TestImage& p) {
   return {.top = 0, .left = 0, .height = p.height, .width = p.width};
 }
 
 // The view, in memory that held NaN before.
-inline std::vector<float> render(const TestPicture& picture, const ViewDraw& draw, const ViewParams& params) {
+inline std::vector<float> render(const TestImage& image, const ViewDraw& draw, const ViewParams& params) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  std::vector<float> scratch(
-      static_cast<size_t>(view_scratch_bytes(params, picture.height, picture.width)) / sizeof(float), kNan);
+  std::vector<float> scratch(static_cast<size_t>(view_scratch_bytes(params, image.height, image.width)) / sizeof(float),
+                             kNan);
   std::vector<float> out(static_cast<size_t>(3 * params.size * params.size), kNan);
-  render_view(picture.view(), draw, params, std::as_writable_bytes(std::span(scratch)), out.data());
+  render_view(image.view(), draw, params, std::as_writable_bytes(std::span(scratch)), out.data());
   return out;
 }
 

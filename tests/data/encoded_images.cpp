@@ -1,4 +1,4 @@
-#include "tests/data/encoded_pictures.h"
+#include "tests/data/encoded_images.h"
 
 #include <cstdio>  // jpeglib.h needs it
 #include <cstdlib>
@@ -19,36 +19,36 @@ Bytes exif_with(int orientation) {
 
 }  // namespace
 
-RawPicture filled(int64_t height, int64_t width, const Bytes& pixel) {
-  RawPicture picture{height, width, static_cast<int64_t>(pixel.size()), {}};
-  for (int64_t i = 0; i < height * width; ++i) picture.values.insert(picture.values.end(), pixel.begin(), pixel.end());
-  return picture;
+RawImage filled(int64_t height, int64_t width, const Bytes& pixel) {
+  RawImage image{height, width, static_cast<int64_t>(pixel.size()), {}};
+  for (int64_t i = 0; i < height * width; ++i) image.values.insert(image.values.end(), pixel.begin(), pixel.end());
+  return image;
 }
 
-RawPicture red_corner(int64_t height, int64_t width) {
-  RawPicture picture = filled(height, width, {0, 0, 255});
+RawImage red_corner(int64_t height, int64_t width) {
+  RawImage image = filled(height, width, {0, 0, 255});
   for (int64_t y = 0; y < height / 2; ++y) {
     for (int64_t x = 0; x < width / 2; ++x) {
-      uint8_t* pixel = picture.values.data() + 3 * (y * width + x);
+      uint8_t* pixel = image.values.data() + 3 * (y * width + x);
       pixel[0] = 255;
       pixel[2] = 0;
     }
   }
-  return picture;
+  return image;
 }
 
-RawPicture gradient(int64_t height, int64_t width, int64_t channels) {
-  RawPicture picture{height, width, channels, {}};
+RawImage gradient(int64_t height, int64_t width, int64_t channels) {
+  RawImage image{height, width, channels, {}};
   for (int64_t y = 0; y < height; ++y) {
     for (int64_t x = 0; x < width; ++x) {
       for (int64_t c = 0; c < channels; ++c)
-        picture.values.push_back(static_cast<uint8_t>(20 + (c + 1) * 30 + 40 * y / height + 60 * x / width));
+        image.values.push_back(static_cast<uint8_t>(20 + (c + 1) * 30 + 40 * y / height + 60 * x / width));
     }
   }
-  return picture;
+  return image;
 }
 
-Bytes encode_jpeg(const RawPicture& picture, const JpegOptions& options) {
+Bytes encode_jpeg(const RawImage& image, const JpegOptions& options) {
   jpeg_compress_struct jpeg{};
   jpeg_error_mgr errors{};
   jpeg.err = jpeg_std_error(&errors);  // ends the test on an error
@@ -56,10 +56,10 @@ Bytes encode_jpeg(const RawPicture& picture, const JpegOptions& options) {
   unsigned char* memory = nullptr;
   unsigned long bytes = 0;
   jpeg_mem_dest(&jpeg, &memory, &bytes);
-  jpeg.image_height = static_cast<JDIMENSION>(picture.height);
-  jpeg.image_width = static_cast<JDIMENSION>(picture.width);
-  jpeg.input_components = static_cast<int>(picture.channels);
-  jpeg.in_color_space = picture.channels == 1 ? JCS_GRAYSCALE : picture.channels == 3 ? JCS_RGB : JCS_CMYK;
+  jpeg.image_height = static_cast<JDIMENSION>(image.height);
+  jpeg.image_width = static_cast<JDIMENSION>(image.width);
+  jpeg.input_components = static_cast<int>(image.channels);
+  jpeg.in_color_space = image.channels == 1 ? JCS_GRAYSCALE : image.channels == 3 ? JCS_RGB : JCS_CMYK;
   jpeg_set_defaults(&jpeg);
   if (options.adobe_ycck) jpeg_set_colorspace(&jpeg, JCS_YCCK);
   if (!options.adobe_ycck) jpeg.write_Adobe_marker = FALSE;
@@ -82,9 +82,8 @@ Bytes encode_jpeg(const RawPicture& picture, const JpegOptions& options) {
     jpeg_write_marker(&jpeg, JPEG_APP0 + 1, exif.data(), static_cast<unsigned>(exif.size()));
   }
   while (jpeg.next_scanline < jpeg.image_height) {
-    Bytes row(
-        picture.values.begin() + static_cast<int64_t>(jpeg.next_scanline) * picture.width * picture.channels,
-        picture.values.begin() + (static_cast<int64_t>(jpeg.next_scanline) + 1) * picture.width * picture.channels);
+    Bytes row(image.values.begin() + static_cast<int64_t>(jpeg.next_scanline) * image.width * image.channels,
+              image.values.begin() + (static_cast<int64_t>(jpeg.next_scanline) + 1) * image.width * image.channels);
     JSAMPROW pointer = row.data();
     jpeg_write_scanlines(&jpeg, &pointer, 1);
   }
@@ -95,7 +94,7 @@ Bytes encode_jpeg(const RawPicture& picture, const JpegOptions& options) {
   return result;
 }
 
-Bytes encode_png(const RawPicture& picture, const PngOptions& options) {
+Bytes encode_png(const RawImage& image, const PngOptions& options) {
   Bytes result;
   png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);  // ends on an error
   png_infop info = png_create_info_struct(png);
@@ -107,8 +106,8 @@ Bytes encode_png(const RawPicture& picture, const PngOptions& options) {
       },
       [](png_structp) {});
   const int kinds[] = {0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
-  png_set_IHDR(png, info, static_cast<png_uint_32>(picture.width), static_cast<png_uint_32>(picture.height),
-               options.bit_depth, options.palette ? PNG_COLOR_TYPE_PALETTE : kinds[picture.channels],
+  png_set_IHDR(png, info, static_cast<png_uint_32>(image.width), static_cast<png_uint_32>(image.height),
+               options.bit_depth, options.palette ? PNG_COLOR_TYPE_PALETTE : kinds[image.channels],
                options.interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                PNG_FILTER_TYPE_DEFAULT);
   if (options.palette) {
@@ -123,10 +122,10 @@ Bytes encode_png(const RawPicture& picture, const PngOptions& options) {
   png_set_packing(png);  // values of less than 8 bits come one a byte
   const int passes = png_set_interlace_handling(png);
   for (int pass = 0; pass < passes; ++pass) {
-    for (int64_t y = 0; y < picture.height; ++y) {
+    for (int64_t y = 0; y < image.height; ++y) {
       Bytes row;
-      for (int64_t i = 0; i < picture.width * picture.channels; ++i) {
-        const uint8_t value = picture.values[static_cast<size_t>(y * picture.width * picture.channels + i)];
+      for (int64_t i = 0; i < image.width * image.channels; ++i) {
+        const uint8_t value = image.values[static_cast<size_t>(y * image.width * image.channels + i)];
         row.insert(row.end(), options.bit_depth == 16 ? 2 : 1, value);
       }
       png_write_row(png, row.data());

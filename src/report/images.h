@@ -1,4 +1,4 @@
-// Pictures for people: what training sees of a data set, made small enough to look at. Not for training.
+// Images for people: what training sees of a data set, made small enough to look at. Not for training.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace simclr {
 
-// The picture inside a square of `side` pixels, aspect kept, centred on light grey. Smaller pictures are enlarged by
+// The image inside a square of `side` pixels, aspect kept, centered on light gray. Smaller images are enlarged by
 // repeating pixels, larger ones averaged over boxes.
-RgbImage fit_into_square(const PictureView& picture, int64_t side);
+RgbImage fit_into_square(const PlanarImage& image, int64_t side);
 
 struct AugmentedPair {
   int64_t sample = 0;  // its place in the data set
@@ -21,7 +21,7 @@ struct AugmentedPair {
   RgbImage views[2];   // of the size of the squares; of data.image_size pixels before they were enlarged or averaged
 };
 
-// The first `count` pictures of a step (0: the first of the run) with the two views that training makes of them: the
+// The first `count` images of a step (0: the first of the run) with the two views that training makes of them: the
 // very ones, for the same settings. At most a global batch. Errors as of the data set.
 std::vector<AugmentedPair> draw_pairs(const Dataset& dataset, const Settings& settings, int64_t step, int64_t count,
                                       int64_t side);
@@ -29,7 +29,7 @@ std::vector<AugmentedPair> draw_pairs(const Dataset& dataset, const Settings& se
 // The side at which views of that many pixels are shown: themselves, or the smallest multiple from 96 pixels on.
 int64_t shown_side(int64_t image_size);
 
-// Rows of pictures of one size with gaps; a wider one after the first column, which shows what the others belong to.
+// Rows of images of one size with gaps; a wider one after the first column, which shows what the others belong to.
 RgbImage grid_of(const std::vector<std::vector<RgbImage>>& rows);
 std::vector<std::vector<RgbImage>> rows_of(const std::vector<AugmentedPair>& pairs);
 

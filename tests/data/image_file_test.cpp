@@ -1,5 +1,5 @@
-// Decoding: each feature on a tiny picture that libjpeg or libpng wrote here, then every row of the odd pictures.
-#include "src/data/picture_file.h"
+// Decoding: each feature on a tiny image that libjpeg or libpng wrote here, then every row of the odd images.
+#include "src/data/image_file.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "tests/data/encoded_pictures.h"
+#include "tests/data/encoded_images.h"
 
 namespace simclr {
 namespace {
@@ -21,13 +21,13 @@ using testing::encode_jpeg;
 using testing::encode_png;
 using testing::filled;
 using testing::gradient;
-using testing::RawPicture;
+using testing::RawImage;
 using testing::red_corner;
 
 constexpr int64_t kMostPixels = 100'000'000;
 
 struct Decoded {
-  PictureInfo info;
+  ImageInfo info;
   int64_t height = 0, width = 0;
   Bytes pixels;  // [3, height, width]
   int at(int64_t c, int64_t y, int64_t x) const { return pixels[static_cast<size_t>((c * height + y) * width + x)]; }
@@ -40,8 +40,8 @@ struct Decoded {
 };
 
 Decoded decode(const Bytes& file, int reduction = 1) {
-  Decoded d{.info = read_picture_info(file, kMostPixels), .pixels = {}};
-  const PictureView view = decode_picture(file, d.info, reduction, d.pixels);
+  Decoded d{.info = read_image_info(file, kMostPixels), .pixels = {}};
+  const PlanarImage view = decode_image(file, d.info, reduction, d.pixels);
   d.height = view.height;
   d.width = view.width;
   EXPECT_EQ(static_cast<int64_t>(d.pixels.size()), view.bytes());
@@ -51,7 +51,7 @@ Decoded decode(const Bytes& file, int reduction = 1) {
 std::string refusal(const Bytes& file) {
   try {
     decode(file);
-  } catch (const BadPicture& e) {
+  } catch (const BadImage& e) {
     return e.what();
   }
   return "";
@@ -61,8 +61,8 @@ void expect_color(const Decoded& d, int64_t y, int64_t x, const std::array<int, 
   for (int64_t c = 0; c < 3; ++c) EXPECT_NEAR(d.at(c, y, x), color[static_cast<size_t>(c)], tolerance) << c;
 }
 
-TEST(PictureFile, PutsEveryOrientationUpright) {
-  // Where the red corner of the stored picture comes to lie: (bottom, right).
+TEST(ImageFile, PutsEveryOrientationUpright) {
+  // Where the red corner of the stored image comes to lie: (bottom, right).
   const std::array<std::array<bool, 2>, 8> corner = {{{false, false},
                                                       {false, true},
                                                       {true, true},
@@ -93,19 +93,19 @@ TEST(PictureFile, PutsEveryOrientationUpright) {
 }
 
 // The two transposing orientations that red_corner cannot tell apart from mere flips.
-TEST(PictureFile, KeepsTheOrderWithinRows) {
-  const RawPicture two_by_one{1, 2, 3, {200, 0, 0, 0, 0, 100}};  // stored: red, blue
+TEST(ImageFile, KeepsTheOrderWithinRows) {
+  const RawImage two_by_one{1, 2, 3, {200, 0, 0, 0, 0, 100}};  // stored: red, blue
   const Decoded clockwise = decode(encode_png(two_by_one, {.orientation = 6}));
   EXPECT_EQ(clockwise.pixels, (Bytes{200, 0, 0, 0, 0, 100}));  // red above blue
   const Decoded anticlockwise = decode(encode_png(two_by_one, {.orientation = 8}));
   EXPECT_EQ(anticlockwise.pixels, (Bytes{0, 200, 0, 0, 100, 0}));
 }
 
-TEST(PictureFile, TakesNonsenseForNoOrientation) {
+TEST(ImageFile, TakesNonsenseForNoOrientation) {
   EXPECT_EQ(decode(encode_jpeg(red_corner(), {.orientation = 9})).info.orientation, 1);
 }
 
-TEST(PictureFile, RepeatsGray) {
+TEST(ImageFile, RepeatsGray) {
   for (const Bytes& file : {encode_jpeg(filled(3, 5, {77})), encode_png(filled(3, 5, {77})),
                             encode_png(filled(3, 5, {77, 9})), encode_png(filled(3, 5, {77}), {.bit_depth = 16})}) {
     EXPECT_EQ(decode(file).pixels, Bytes(45, 77));
@@ -114,35 +114,35 @@ TEST(PictureFile, RepeatsGray) {
   EXPECT_EQ(decode(encode_png(filled(2, 2, {1}), {.bit_depth = 1})).pixels, Bytes(12, 255));
 }
 
-TEST(PictureFile, DropsAlphaAndLooksUpPalettes) {
+TEST(ImageFile, DropsAlphaAndLooksUpPalettes) {
   EXPECT_EQ(decode(encode_png(filled(1, 2, {10, 20, 30, 0}))).pixels, (Bytes{10, 10, 20, 20, 30, 30}));
   for (const int depth : {2, 8})
     EXPECT_EQ(decode(encode_png(filled(1, 2, {3}), {.bit_depth = depth, .palette = true})).pixels,
               (Bytes{252, 252, 3, 3, 7, 7}));
 }
 
-TEST(PictureFile, ReadsInterlacedPicturesAsTheOthers) {
+TEST(ImageFile, ReadsInterlacedImagesAsTheOthers) {
   for (const int64_t side : {1, 5, 9}) {
-    const RawPicture picture = gradient(side, side + 1);
-    EXPECT_EQ(decode(encode_png(picture, {.interlaced = true})).pixels, decode(encode_png(picture)).pixels);
+    const RawImage image = gradient(side, side + 1);
+    EXPECT_EQ(decode(encode_png(image, {.interlaced = true})).pixels, decode(encode_png(image)).pixels);
   }
   const Decoded deep = decode(encode_png(gradient(4, 4), {.bit_depth = 16}));
   EXPECT_EQ(deep.pixels, decode(encode_png(gradient(4, 4))).pixels);
 }
 
-TEST(PictureFile, ReadsProgressiveJpegAsTheOthers) {
+TEST(ImageFile, ReadsProgressiveJpegAsTheOthers) {
   EXPECT_EQ(decode(encode_jpeg(gradient(33, 47), {.progressive = true})).pixels,
             decode(encode_jpeg(gradient(33, 47))).pixels);
 }
 
-TEST(PictureFile, ConvertsCmyk) {
+TEST(ImageFile, ConvertsCmyk) {
   // Plain: C = 40 of 255 takes so much red away, K = 51 a fifth of the light.
   expect_color(decode(encode_jpeg(filled(16, 16, {40, 0, 255, 51}))), 8, 8, {172, 204, 0}, 3);
   // Adobe's: inverted.
   expect_color(decode(encode_jpeg(filled(16, 16, {215, 255, 0, 204}), {.adobe_ycck = true})), 8, 8, {172, 204, 0}, 3);
 }
 
-TEST(PictureFile, DecodesJpegAtAFractionOfItsSize) {
+TEST(ImageFile, DecodesJpegAtAFractionOfItsSize) {
   const Bytes file = encode_jpeg(gradient(61, 90), {.orientation = 6});
   const Bytes whole_blocks = encode_jpeg(gradient(64, 96));
   for (const int reduction : {2, 4, 8}) {
@@ -156,13 +156,13 @@ TEST(PictureFile, DecodesJpegAtAFractionOfItsSize) {
   EXPECT_EQ(decode(encode_png(gradient(9, 9)), 4).height, 9);
 }
 
-TEST(PictureFile, RefusesWhatIsNoPicture) {
+TEST(ImageFile, RefusesWhatIsNoImage) {
   EXPECT_EQ(refusal({}), "the file is empty");
   EXPECT_EQ(refusal({'G', 'I', 'F', '8'}), "it is neither JPEG nor PNG, whatever its name says");
   EXPECT_EQ(refusal({0xff, 0xd8, 0xff, 0xd9}), "libjpeg cannot read it: JPEG datastream contains no image");
 }
 
-TEST(PictureFile, RefusesWhatEndsEarly) {
+TEST(ImageFile, RefusesWhatEndsEarly) {
   for (const bool progressive : {false, true}) {
     Bytes jpeg = encode_jpeg(gradient(64, 64), {.progressive = progressive});
     for (const size_t left : {jpeg.size() / 2, jpeg.size() / 8}) {
@@ -176,7 +176,7 @@ TEST(PictureFile, RefusesWhatEndsEarly) {
 }
 
 // Some libraries take a chunk's memory before they look for its bytes.
-TEST(PictureFile, RefusesAPngChunkLongerThanTheFile) {
+TEST(ImageFile, RefusesAPngChunkLongerThanTheFile) {
   Bytes png = encode_png(gradient(4, 4), {.orientation = 3});
   const std::string name = "eXIf";
   const auto at = std::search(png.begin(), png.end(), name.begin(), name.end());
@@ -185,18 +185,18 @@ TEST(PictureFile, RefusesAPngChunkLongerThanTheFile) {
   EXPECT_EQ(refusal(png), "libpng cannot read it: the file ends early");
 }
 
-TEST(PictureFile, HoldsThePixelLimitByTheHeaderAlone) {
+TEST(ImageFile, HoldsThePixelLimitByTheHeaderAlone) {
   const Bytes file = encode_jpeg(gradient(30, 40), {.orientation = 5});
-  EXPECT_EQ(read_picture_info(file, 1200).height, 40);
+  EXPECT_EQ(read_image_info(file, 1200).height, 40);
   try {
-    read_picture_info(file, 1199);
+    read_image_info(file, 1199);
     FAIL() << "1200 pixels were let through";
-  } catch (const BadPicture& e) {
+  } catch (const BadImage& e) {
     EXPECT_STREQ(e.what(), "30x40 are more pixels than data.max_pixels: 1199 allows");
   }
 }
 
-TEST(PictureFile, RefusesAJpegOfManyScans) {
+TEST(ImageFile, RefusesAJpegOfManyScans) {
   EXPECT_EQ(refusal(encode_jpeg(gradient(16, 16, 1), {.scans_of_one_kind = 100})), "");
   EXPECT_EQ(refusal(encode_jpeg(gradient(16, 16, 1), {.scans_of_one_kind = 101})),
             "libjpeg cannot read it: it has more than 100 scans");
@@ -225,11 +225,11 @@ bool means_agree(const std::array<double, 3>& mean, const std::vector<double>& e
   return true;
 }
 
-// Sizes upright, and the mean colour of PIL or of the libraries' own convention (they differ in what they do with
+// Sizes upright, and the mean color of PIL or of the libraries' own convention (they differ in what they do with
 // gamma and CMYK). Of 16-bit gray neither is told: PIL cuts it off at 255, and the libraries' figure has gamma in it.
-TEST(OddPictures, AllGetTheirVerdict) {
+TEST(OddImages, AllGetTheirVerdict) {
   const char* shared = std::getenv("SIMCLR_SHARED");
-  if (shared == nullptr) GTEST_SKIP() << "SIMCLR_SHARED is not set: no odd pictures to read";
+  if (shared == nullptr) GTEST_SKIP() << "SIMCLR_SHARED is not set: no odd images to read";
   const std::filesystem::path folder = std::filesystem::path(shared) / "data/odd-images";
   std::ifstream manifest(folder / "MANIFEST.tsv");
   std::string line;
@@ -248,7 +248,7 @@ TEST(OddPictures, AllGetTheirVerdict) {
     try {
       d = decode(file);
       ++decoded;
-    } catch (const BadPicture& e) {
+    } catch (const BadImage& e) {
       reason = e.what();
       ++refused;
       EXPECT_EQ(reason.find('\n'), std::string::npos);

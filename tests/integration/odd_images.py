@@ -1,7 +1,7 @@
-"""What the program does with each picture of a MANIFEST.tsv (file, verdict, …) that makes decoders stumble, on one rank and on two.
+"""What the program does with each image of a MANIFEST.tsv (file, verdict, …) that makes decoders stumble, on one rank and on two.
 
-Usage: odd_pictures.py PROGRAM MPIRUN FOLDER      FOLDER has MANIFEST.tsv and the files that it names; minutes, so no test of ctest
-Each file stands among seven good pictures: one training step that needs them all has to end with 0 (verdict decode), or with 3
+Usage: odd_images.py PROGRAM MPIRUN FOLDER      FOLDER has MANIFEST.tsv and the files that it names; minutes, so no test of ctest
+Each file stands among seven good images: one training step that needs them all has to end with 0 (verdict decode), or with 3
 and one line that names the file (refuse); whatever it does, both numbers of ranks do the same. Then all of them in one folder
 with data.on_error: skip. Prints what was counted, the largest peaks of memory and the longest runs.
 """
@@ -53,12 +53,12 @@ def outcome(result):
 def one_by_one(folder):
     counts, peaks, seconds = collections.Counter(), [], []
     for number, (name, verdict) in enumerate(rows()):
-        pictures = folder / f"pictures{number}" / "train" / "a"
-        pictures.mkdir(parents=True)
+        images = folder / f"images{number}" / "train" / "a"
+        images.mkdir(parents=True)
         for i in range(BATCH - 1):
-            write_png(pictures / f"good{i}.png", 20 + i, i)
-        (pictures / pathlib.Path(name).name).symlink_to(ODD / name)
-        settings = SETTINGS | {"data.path": pictures.parent.parent}
+            write_png(images / f"good{i}.png", 20 + i, i)
+        (images / pathlib.Path(name).name).symlink_to(ODD / name)
+        settings = SETTINGS | {"data.path": images.parent.parent}
         alone, peak = with_peak(settings, folder / f"one{number}")
         two = run(2, settings, folder / f"two{number}")
         code, error, _ = outcome(alone)
@@ -72,16 +72,16 @@ def one_by_one(folder):
 
 
 def all_together(folder, refused):
-    pictures = folder / "all" / "train" / "a"
-    pictures.mkdir(parents=True)
+    images = folder / "all" / "train" / "a"
+    images.mkdir(parents=True)
     names = [name for name, _ in rows()]
     for number, name in enumerate(names):
-        (pictures / f"{number:03}_{pathlib.Path(name).name}").symlink_to(ODD / name)
-    settings = SETTINGS | {"data.path": pictures.parent.parent, "data.on_error": "skip"}
+        (images / f"{number:03}_{pathlib.Path(name).name}").symlink_to(ODD / name)
+    settings = SETTINGS | {"data.path": images.parent.parent, "data.on_error": "skip"}
     results = {ranks: run(ranks, settings, folder / f"all{ranks}") for ranks in (1, 2)}
     steps = len(names) // BATCH
     for ranks, result in results.items():
-        check(result.code == 0 and len(result.losses) == steps, f"skip on {ranks} rank(s): {steps} steps of {len(names)} pictures", result)
+        check(result.code == 0 and len(result.losses) == steps, f"skip on {ranks} rank(s): {steps} steps of {len(names)} images", result)
     check(results[1].losses == results[2].losses, "with the same losses")
     told = [re.findall(r"files skipped so far: (\d+)", r.output) for r in results.values()]
     check(told[0] == told[1] and 0 < int(told[0][-1]) <= refused, f"{told[0][-1]} files skipped of the {refused} that were refused alone; the rest was left over by the last step")

@@ -1,4 +1,4 @@
-#include "src/report/pictures.h"
+#include "src/report/images.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,17 +13,16 @@ constexpr uint8_t kBackground = 235;
 constexpr int64_t kGap = 4, kWideGap = 12;  // pixels
 
 // out[y, x] of a box of `height` x `width` is the mean of the source pixels that fall into it, rounded; at least one.
-void resize_into(const PictureView& picture, int64_t height, int64_t width, RgbImage& canvas, int64_t top,
-                 int64_t left) {
+void resize_into(const PlanarImage& image, int64_t height, int64_t width, RgbImage& canvas, int64_t top, int64_t left) {
   for (int64_t y = 0; y < height; ++y) {
-    const int64_t y0 = y * picture.height / height, y1 = std::max(y0 + 1, (y + 1) * picture.height / height);
+    const int64_t y0 = y * image.height / height, y1 = std::max(y0 + 1, (y + 1) * image.height / height);
     for (int64_t x = 0; x < width; ++x) {
-      const int64_t x0 = x * picture.width / width, x1 = std::max(x0 + 1, (x + 1) * picture.width / width);
+      const int64_t x0 = x * image.width / width, x1 = std::max(x0 + 1, (x + 1) * image.width / width);
       const int64_t pixels = (y1 - y0) * (x1 - x0);
       for (int64_t c = 0; c < 3; ++c) {
         int64_t sum = 0;
         for (int64_t v = y0; v < y1; ++v)
-          for (int64_t u = x0; u < x1; ++u) sum += picture.row(c, v)[u];
+          for (int64_t u = x0; u < x1; ++u) sum += image.row(c, v)[u];
         canvas.at(top + y, left + x)[c] = static_cast<uint8_t>((sum + pixels / 2) / pixels);
       }
     }
@@ -45,19 +44,19 @@ void paste(const RgbImage& image, RgbImage& canvas, int64_t top, int64_t left) {
 
 }  // namespace
 
-RgbImage fit_into_square(const PictureView& picture, int64_t side) {
-  const int64_t longest = std::max(picture.height, picture.width);
-  const int64_t height = std::max<int64_t>(1, picture.height * side / longest);
-  const int64_t width = std::max<int64_t>(1, picture.width * side / longest);
+RgbImage fit_into_square(const PlanarImage& image, int64_t side) {
+  const int64_t longest = std::max(image.height, image.width);
+  const int64_t height = std::max<int64_t>(1, image.height * side / longest);
+  const int64_t width = std::max<int64_t>(1, image.width * side / longest);
   RgbImage canvas(side, side, kBackground);
-  resize_into(picture, height, width, canvas, (side - height) / 2, (side - width) / 2);
+  resize_into(image, height, width, canvas, (side - height) / 2, (side - width) / 2);
   return canvas;
 }
 
 std::vector<AugmentedPair> draw_pairs(const Dataset& dataset, const Settings& settings, int64_t step, int64_t count,
                                       int64_t side) {
-  // One picture a shard: the first shards then hold the first pictures of the batch. A view is the same whatever the
-  // shards are, and without a normalisation its values are the picture's own, in [0, 1].
+  // One image a shard: the first shards then hold the first images of the batch. A view is the same whatever the
+  // shards are, and without a normalization its values are the image's own, in [0, 1].
   const int64_t batch = settings.train.global_batch, size = settings.data.image_size;
   const SamplePlan plan({.seed = settings.run.seed, .count = dataset.count(), .global_batch = batch, .shards = batch});
   ViewSettings views = settings.views;
@@ -75,7 +74,7 @@ std::vector<AugmentedPair> draw_pairs(const Dataset& dataset, const Settings& se
   std::vector<uint8_t> storage;
   for (size_t i = 0; i < drawn.samples.size(); ++i) {
     AugmentedPair pair{.sample = drawn.samples[i], .original = {}, .views = {}};
-    pair.original = fit_into_square(dataset.picture(pair.sample, storage), side);
+    pair.original = fit_into_square(dataset.image(pair.sample, storage), side);
     for (size_t v = 0; v < 2; ++v) {
       const std::vector<uint8_t> bytes = bytes_of(drawn.images.sample(static_cast<int64_t>(2 * i + v)), size);
       pair.views[v] = fit_into_square({bytes.data(), size, size}, side);
