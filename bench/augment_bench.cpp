@@ -32,10 +32,10 @@ void BM_RandomView(benchmark::State& state) {
   constexpr int64_t kImages = 64;
   const int64_t side = state.range(0);
   const ViewParams params = usual_views(state.range(1), state.range(2) != 0);
-  std::vector<uint8_t> pixels(static_cast<size_t>(kImages * 3 * side * side));
+  std::vector<uint8_t> pixels(kImages * 3 * side * side);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 2654435761u >> 24);
-  std::vector<std::byte> scratch(static_cast<size_t>(view_scratch_bytes(params, side, side)));
-  std::vector<float> out(static_cast<size_t>(3 * params.size * params.size));
+  std::vector<std::byte> scratch(view_scratch_bytes(params, side, side));
+  std::vector<float> out(3 * params.size * params.size);
   const PhiloxKey key = philox_key(1, RandomPurpose::kViews);
   uint32_t sample = 0;
   for (auto _ : state) {

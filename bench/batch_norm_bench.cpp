@@ -25,7 +25,7 @@ struct Layer {
     for (int64_t i = 0; i < x.elements(); ++i) grad.data[i] = static_cast<float>(i * 11 % 13) - 6.0F;
     const auto padded = static_cast<size_t>(groups * x.padded_channels());
     mean.resize(padded), inv_std.resize(padded), var.resize(padded), sums.resize(2 * padded);
-    gamma.assign(static_cast<size_t>(x.channels), 1.0F), beta.assign(static_cast<size_t>(x.channels), 0.5F);
+    gamma.assign(x.channels, 1.0F), beta.assign(x.channels, 0.5F);
     forward();
   }
   void forward() {

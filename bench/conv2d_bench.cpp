@@ -44,7 +44,7 @@ void BM_Conv2d(benchmark::State& state) {
   x.data = x_memory.as<float>().data(), y.data = y_memory.as<float>().data();
   const ConstImages images{x.data, p.shards, p.samples, p.in_channels, p.height, p.width};
   for (size_t i = 0; float& v : x_memory.as<float>()) v = static_cast<float>(i++ % 17) - 8.0F;
-  std::vector<float> weight(static_cast<size_t>(p.weight_elements()), 0.01F);
+  std::vector<float> weight(p.weight_elements(), 0.01F);
   state.SetLabel(plan->describe());
   for (auto _ : state) {
     if constexpr (direction == kForward) {

@@ -22,7 +22,7 @@ constexpr int kCalls = 20;
 
 std::vector<float> unit_rows(int64_t rows) {
   PhiloxStream random(PhiloxKey{1, 2}, 0, 0, 0);
-  std::vector<float> values(static_cast<size_t>(rows * kColumns));  // [rows, C]
+  std::vector<float> values(rows * kColumns);  // [rows, C]
   for (size_t begin = 0; begin < values.size(); begin += kColumns) {
     double square = 0;
     for (size_t c = 0; c < kColumns; ++c) {

@@ -34,9 +34,9 @@ void for_each_row(const LossShape& shape, F&& f) {
 
 void write_gradients(const Matrix& grad_z, const LossShape& shape, const ViewPair& views, char** paths) {
   std::vector<float> of_view[2];
-  for (auto& numbers : of_view) numbers.resize(static_cast<size_t>(shape.batch * shape.columns));
+  for (auto& numbers : of_view) numbers.resize(shape.batch * shape.columns);
   for_each_row(shape, [&](int64_t image, int64_t view, int64_t row) {
-    std::copy_n(grad_z.row(row), shape.columns, &of_view[view][static_cast<size_t>(image * shape.columns)]);
+    std::copy_n(grad_z.row(row), shape.columns, &of_view[view][image * shape.columns]);
   });
   for (int64_t view = 0; view < 2; ++view)
     write_npy(paths[view], views.views[view].header, std::as_bytes(std::span(of_view[view])));

@@ -36,7 +36,7 @@ void run(int argc, char** argv) {
   MpiSession session;
   const auto ordered = make_collectives(session, Reduction::kOrdered, nullptr);
   const auto fastest = make_collectives(session, Reduction::kFastest, nullptr);
-  std::vector<float> data(static_cast<size_t>(elements));
+  std::vector<float> data(elements);
   std::vector<double> sums(2 * 256);  // of a batch norm with 256 channels
   // Zeros stay zeros however often they are summed.
   const auto sum = [&](Collectives& c) { return seconds_of(c, repeats, [&] { c.ordered_sum(std::span(data)); }); };

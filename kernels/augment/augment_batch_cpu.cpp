@@ -14,7 +14,7 @@ void render_views(const CpuExec& exec, const ViewParams& params, const uint8_t* 
                   const Images& images) {
   SIMCLR_CHECK(images.type == DataType::kFloat32, "views on the CPU are float32");
   parallel_for(exec, static_cast<int64_t>(jobs.jobs.size()), [&](int64_t k, int thread) {
-    const ViewJob& job = jobs.jobs[static_cast<size_t>(k)];
+    const ViewJob& job = jobs.jobs[k];
     float* out = images.sample(k);  // [3, size, size]
     if (job.height == 0) {
       std::fill_n(out, images.sample_elements(), 0.0f);

@@ -138,7 +138,7 @@ SIMCLR_MULTIVERSION
 void normalize(float* x, int64_t pixels, const std::array<float, 3>& mean, const std::array<float, 3>& inverse_std) {
   for (int64_t c = 0; c < 3; ++c) {
     float* __restrict p = x + c * pixels;
-    const float m = mean[static_cast<size_t>(c)], s = inverse_std[static_cast<size_t>(c)];
+    const float m = mean[c], s = inverse_std[c];
     for (int64_t i = 0; i < pixels; ++i) p[i] = (p[i] - m) * s;
   }
 }

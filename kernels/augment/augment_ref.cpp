@@ -48,7 +48,7 @@ Pixels crop_ref(const PlanarImage& image, const CropBox& crop, bool flip, int64_
         }
       }
       const int64_t at = flip ? size - 1 - x : x;
-      out[static_cast<size_t>(y * size + at)] = {sum.r / weights / 255, sum.g / weights / 255, sum.b / weights / 255};
+      out[y * size + at] = {sum.r / weights / 255, sum.g / weights / 255, sum.b / weights / 255};
     }
   }
   return out;
@@ -102,12 +102,12 @@ Pixels blur_ref(const Pixels& in, int64_t size, int64_t taps, double sigma) {
       for (int64_t v = -(taps / 2); v <= taps / 2; ++v) {
         for (int64_t u = -(taps / 2); u <= taps / 2; ++u) {
           const double w = std::exp(-0.5 * static_cast<double>(u * u + v * v) / (sigma * sigma));
-          const Rgb& p = in[static_cast<size_t>(mirrored(y + v) * size + mirrored(x + u))];
+          const Rgb& p = in[mirrored(y + v) * size + mirrored(x + u)];
           sum = {sum.r + w * p.r, sum.g + w * p.g, sum.b + w * p.b};
           weights += w;
         }
       }
-      out[static_cast<size_t>(y * size + x)] = {sum.r / weights, sum.g / weights, sum.b / weights};
+      out[y * size + x] = {sum.r / weights, sum.g / weights, sum.b / weights};
     }
   }
   return out;

@@ -55,7 +55,7 @@ class PhiloxStream {
       ++counter_[0];
       used_ = 0;
     }
-    return block_[static_cast<size_t>(used_++)];
+    return block_[used_++];
   }
   constexpr float uniform() { return uniform01(next()); }                                               // [0, 1)
   constexpr float uniform(float low, float high) { return low + (high - low) * uniform(); }             // [low, high)

@@ -25,21 +25,21 @@ void for_each_term(const Conv2dParams& p, F&& f) {
 }  // namespace
 
 std::vector<double> forward(const Conv2dParams& p, const std::vector<double>& x, const std::vector<double>& weight) {
-  std::vector<double> y(static_cast<size_t>(p.shards * p.samples * p.out_channels * p.out_height() * p.out_width()));
+  std::vector<double> y(p.shards * p.samples * p.out_channels * p.out_height() * p.out_width());
   for_each_term(p, [&](size_t xi, size_t wi, size_t yi) { y[yi] += x[xi] * weight[wi]; });
   return y;
 }
 
 std::vector<double> backward_data(const Conv2dParams& p, const std::vector<double>& grad_y,
                                   const std::vector<double>& weight) {
-  std::vector<double> grad_x(static_cast<size_t>(p.shards * p.samples * p.in_channels * p.height * p.width));
+  std::vector<double> grad_x(p.shards * p.samples * p.in_channels * p.height * p.width);
   for_each_term(p, [&](size_t xi, size_t wi, size_t yi) { grad_x[xi] += grad_y[yi] * weight[wi]; });
   return grad_x;
 }
 
 std::vector<double> backward_weights(const Conv2dParams& p, const std::vector<double>& x,
                                      const std::vector<double>& grad_y) {
-  std::vector<double> grad_weight(static_cast<size_t>(p.weight_elements()));
+  std::vector<double> grad_weight(p.weight_elements());
   for_each_term(p, [&](size_t xi, size_t wi, size_t yi) { grad_weight[wi] += x[xi] * grad_y[yi]; });
   return grad_weight;
 }

@@ -63,10 +63,10 @@ class Descriptor {
   // At most `room` values; fewer come back when the attribute has fewer.
   template <typename T>
   std::vector<T> read(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t room) const {
-    std::vector<T> values(static_cast<size_t>(room));
+    std::vector<T> values(room);
     int64_t count = 0;
     check(cudnnBackendGetAttribute(handle_, name, type, room, &count, values.data()), "reading an attribute");
-    values.resize(static_cast<size_t>(std::min(room, count)));
+    values.resize(std::min(room, count));
     return values;
   }
   template <typename T>

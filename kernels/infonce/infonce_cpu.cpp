@@ -132,7 +132,7 @@ void infonce_forward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNc
     const double* losses = saved.losses + shard * 2 * p.shard_images;  // [2n]
     double sum = 0;
     for (int64_t i = 0; i < 2 * p.shard_images; ++i) sum += losses[i];
-    shard_loss[static_cast<size_t>(shard)] = sum;
+    shard_loss[shard] = sum;
   }
 }
 

@@ -168,7 +168,7 @@ int64_t shard_row(const InfoNceProblem& p, int64_t global_row) {
 void lay_out_denominators(std::span<const double> log_denominators, const Work& w) {
   std::fill_n(w.columns[0], 2 * w.layout.rows, 0.0F);
   for (int64_t row = 0; row < w.p.keys(); ++row) {
-    const double d = log_denominators[static_cast<size_t>(shard_row(w.p, row))];
+    const double d = log_denominators[shard_row(w.p, row)];
     const double number = w.fixed_shift ? std::exp(1 / w.p.temperature - d) : d * w.p.temperature;
     w.columns[0][row] = static_cast<float>(number);
     w.columns[1][row] = static_cast<float>(number - static_cast<double>(w.columns[0][row]));
@@ -224,7 +224,7 @@ void streaming_forward(const CpuExec& exec, const ConstMatrix& e_all, const Info
       saved.positive_weights[anchor] = p.decoupled ? 1.0 : 1.0 / (1.0 + std::exp(-gap));
       sum += loss;
     }
-    shard_loss[static_cast<size_t>(shard)] = sum;
+    shard_loss[shard] = sum;
   });
 }
 

@@ -71,11 +71,11 @@ class StreamingPlan {
     std::ranges::fill(done, 0);  // tasks that a group has behind it
     const int64_t size = group_size(exec.threads), groups = (tiles() + size - 1) / size, steps = rounds() / size;
     const auto wait_for = [&](int64_t group, int32_t step) {
-      const std::atomic_ref<int32_t> steps_done(done[static_cast<size_t>(group)]);
+      const std::atomic_ref<int32_t> steps_done(done[group]);
       for (int32_t now = steps_done.load(); now != step; now = steps_done.load()) steps_done.wait(now);
     };
     const auto finish = [&](int64_t group, int32_t step) {
-      const std::atomic_ref<int32_t> steps_done(done[static_cast<size_t>(group)]);
+      const std::atomic_ref<int32_t> steps_done(done[group]);
       steps_done.store(step + 1);
       steps_done.notify_all();
     };

@@ -19,8 +19,7 @@ void fill(const CpuExec& exec, const WeightStream& stream, std::span<float> valu
     const int64_t end = std::min(count, (chunk + 1) * kChunk);
     for (int64_t i = chunk * kChunk; i < end; i += 2) {
       const auto pair = f(initializer::uniform_pair(stream, i / 2));
-      for (int64_t k = i; k < std::min(i + 2, end); ++k)
-        values[static_cast<size_t>(k)] = pair[static_cast<size_t>(k - i)];
+      for (int64_t k = i; k < std::min(i + 2, end); ++k) values[k] = pair[k - i];
     }
   });
 }
@@ -34,7 +33,7 @@ std::array<float, 2> normal_pair(const initializer::UniformPair& random, double 
 }  // namespace
 
 float normal_weight(const WeightStream& stream, double sigma, int64_t element) {
-  return normal_pair(initializer::uniform_pair(stream, element / 2), sigma)[static_cast<size_t>(element % 2)];
+  return normal_pair(initializer::uniform_pair(stream, element / 2), sigma)[element % 2];
 }
 
 namespace initializer {

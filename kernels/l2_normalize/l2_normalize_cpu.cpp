@@ -38,7 +38,7 @@ void l2_normalize_forward(const CpuExec& exec, const ConstMatrix& z, const Matri
       const T* z_row = stored_as<T>(z.row(i));  // [C]
       float* e_row = e.row(i);                  // [C]
       const double norm = std::sqrt(dot(z_row, z_row, z.cols));
-      norms[static_cast<size_t>(i)] = norm;
+      norms[i] = norm;
       const double divisor = norm <= kNormFloor ? kNormFloor : norm;  // a NaN norm stays NaN
       for (int64_t c = 0; c < z.cols; ++c) e_row[c] = static_cast<float>(as_float(z_row[c]) / divisor);
       std::fill(e_row + z.cols, e_row + e.stride, 0.0F);
@@ -55,7 +55,7 @@ void l2_normalize_backward(const CpuExec& exec, const ConstMatrix& e, std::span<
       const float* e_row = e.row(i);         // [C]
       const float* g_row = grad_e.row(i);    // [C]
       T* out = stored_as<T>(grad_z.row(i));  // [C]
-      const double norm = norms[static_cast<size_t>(i)];
+      const double norm = norms[i];
       if (norm <= kNormFloor) {
         std::fill(out, out + grad_z.stride, T{});
         return;

@@ -20,20 +20,19 @@ DeviceImages::DeviceImages(Context& context, const Dataset& dataset, int64_t mos
   }
   resident_ = total <= resident_bytes;
   if (resident_) {
-    memory_ = context.allocate(static_cast<size_t>(total));
+    memory_ = context.allocate(total);
     copy_whole_set(beat);
     return;
   }
   all_.clear();
-  memory_ = context.allocate(static_cast<size_t>(most_at_once * largest));
+  memory_ = context.allocate(most_at_once * largest);
   for (auto& upload : uploads_) upload = context.device().make_upload(memory_.bytes());
 }
 
 void DeviceImages::copy_whole_set(const Beat& beat) {
   for (int64_t i = 0; i < dataset_.count(); ++i) {
     const PlanarImage image = dataset_.image(i, storage_);
-    context_.device().upload(memory_.data() + all_[static_cast<size_t>(i)].offset, image.pixels,
-                             static_cast<size_t>(image.bytes()));
+    context_.device().upload(memory_.data() + all_[i].offset, image.pixels, static_cast<size_t>(image.bytes()));
     beat();
   }
 }
@@ -41,7 +40,7 @@ void DeviceImages::copy_whole_set(const Beat& beat) {
 std::span<const DeviceImages::Place> DeviceImages::provide(std::span<const int64_t> samples) {
   places_.clear();
   if (resident_) {
-    for (const int64_t sample : samples) places_.push_back(all_[static_cast<size_t>(sample)]);
+    for (const int64_t sample : samples) places_.push_back(all_[sample]);
     return places_;
   }
   Upload& upload = *uploads_[turn_++ % uploads_.size()];
@@ -50,7 +49,7 @@ std::span<const DeviceImages::Place> DeviceImages::provide(std::span<const int64
   for (const int64_t sample : samples) {
     const PlanarImage image = dataset_.image(sample, storage_);
     SIMCLR_CHECK(next + image.bytes() <= static_cast<int64_t>(memory_.bytes()), "more images than announced");
-    std::memcpy(host + next, image.pixels, static_cast<size_t>(image.bytes()));
+    std::memcpy(host + next, image.pixels, image.bytes());
     places_.push_back({next, image.height, image.width});
     next += image.bytes();
   }

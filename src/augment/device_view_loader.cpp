@@ -54,12 +54,12 @@ const Batch& DeviceViewLoader::next() {
   }
   const auto places = source_images_.provide(batch_.samples);  // [shards * n]
   for (int64_t item = 0; item < static_cast<int64_t>(places.size()); ++item) {
-    const auto& place = places[static_cast<size_t>(item)];
+    const auto& place = places[item];
     for (uint32_t view = 0; view < 2; ++view) {
       const ViewId id{.view = view,
-                      .sample = static_cast<uint32_t>(batch_.samples[static_cast<size_t>(item)]),
+                      .sample = static_cast<uint32_t>(batch_.samples[item]),
                       .epoch = static_cast<uint32_t>(batch_.epoch)};
-      renderer_.jobs()[static_cast<size_t>((2 * (item / n) + view) * n + item % n)] = {
+      renderer_.jobs()[(2 * (item / n) + view) * n + item % n] = {
           place.offset, place.height, place.width, draw_view(params_, key_, id, place.height, place.width)};
     }
   }
@@ -77,7 +77,7 @@ DeviceEvaluationSource::DeviceEvaluationSource(Context& context, const Dataset& 
 
 ConstImages DeviceEvaluationSource::load(int64_t first) {
   SIMCLR_CHECK(first >= 0 && first < dataset_.count(), "images from {} on of {}", first, dataset_.count());
-  std::vector<int64_t> samples(static_cast<size_t>(std::min(call_images_, dataset_.count() - first)));
+  std::vector<int64_t> samples(std::min(call_images_, dataset_.count() - first));
   std::iota(samples.begin(), samples.end(), first);
   const auto places = source_images_.provide(samples);
   std::vector<ViewJob>& jobs = renderer_.jobs();

@@ -19,7 +19,7 @@ int64_t EvaluationLoader::fill(int64_t first, Images images) {
   const int64_t places = images.shards * images.samples;
   const int64_t real = std::clamp<int64_t>(dataset_.count() - first, 0, places);
   parallel_for(exec_, real, [&](int64_t k, int thread) {
-    Worker& worker = workers_[static_cast<size_t>(thread)];
+    Worker& worker = workers_[thread];
     const PlanarImage image = dataset_.image_for(
         first + k,
         [&](int64_t height, int64_t width) { return largest_reduction({center_square(height, width)}, params_.size); },

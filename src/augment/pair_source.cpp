@@ -21,7 +21,7 @@ class Pairs {
       : params_(params), key_(philox_key(seed, RandomPurpose::kViews)), source_images_(std::move(images)) {}
 
   int64_t count() const { return 2 * static_cast<int64_t>(source_images_.size()); }
-  int64_t image(int64_t place) const { return source_images_[static_cast<size_t>(place / 2)]; }
+  int64_t image(int64_t place) const { return source_images_[place / 2]; }
   ViewDraw draw(int64_t place, int64_t height, int64_t width) const {
     const ViewId id{
         .view = static_cast<uint32_t>(place % 2), .sample = static_cast<uint32_t>(image(place)), .epoch = kNoEpoch};
@@ -52,7 +52,7 @@ class HostPairSource final : public EvaluationSource {
   ConstImages load(int64_t first) override {
     const int64_t real = std::clamp<int64_t>(pairs_.count() - first, 0, call_images());
     parallel_for(exec_, real, [&](int64_t k, int thread) {
-      Worker& worker = workers_[static_cast<size_t>(thread)];
+      Worker& worker = workers_[thread];
       const PlanarImage image = dataset_.image(pairs_.image(first + k), worker.image);
       const auto needed = static_cast<size_t>(view_scratch_bytes(params_, image.height, image.width));
       if (worker.scratch.size() < needed) worker.scratch.resize(needed);
@@ -94,12 +94,11 @@ class DevicePairSource final : public EvaluationSource {
     std::vector<ViewJob>& jobs = renderer_.jobs();
     for (int64_t k = 0; k < call_images_; ++k) {
       if (k >= real) {
-        jobs[static_cast<size_t>(k)] = ViewJob{};
+        jobs[k] = ViewJob{};
         continue;
       }
-      const auto& place = places[static_cast<size_t>(k / 2)];
-      jobs[static_cast<size_t>(k)] = {place.offset, place.height, place.width,
-                                      pairs_.draw(first + k, place.height, place.width)};
+      const auto& place = places[k / 2];
+      jobs[k] = {place.offset, place.height, place.width, pairs_.draw(first + k, place.height, place.width)};
     }
     return renderer_.render(source_images_.bytes());
   }
@@ -128,8 +127,8 @@ std::unique_ptr<EvaluationSource> make_pair_source(Context& context, const Datas
 
 std::vector<int64_t> spread_images(int64_t count, int64_t most) {
   const int64_t wanted = std::min(count, most);
-  std::vector<int64_t> images(static_cast<size_t>(wanted));
-  for (int64_t i = 0; i < wanted; ++i) images[static_cast<size_t>(i)] = i * count / wanted;
+  std::vector<int64_t> images(wanted);
+  for (int64_t i = 0; i < wanted; ++i) images[i] = i * count / wanted;
   return images;
 }
 

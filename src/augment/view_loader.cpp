@@ -59,7 +59,7 @@ ViewLoader::ViewLoader(const Dataset& dataset, const SamplePlan& plan, const Vie
     slot.memory = Buffer(bytes);
     slot.batch.images = shape;
     slot.batch.images.data = slot.memory.as<float>().data();
-    slot.batch.samples.resize(static_cast<size_t>(items_));
+    slot.batch.samples.resize(items_);
     slot.batch.step = -1;
     slot.claimed = slot.finished = items_;
   }
@@ -101,7 +101,7 @@ void ViewLoader::begin_batch(Slot& slot, int64_t step) {
 
 void ViewLoader::make_views(Slot& slot, int64_t item, Worker& worker) const {
   const int64_t n = plan_.images_per_shard(), shard = item / n, place = item % n;
-  const int64_t sample = slot.batch.samples[static_cast<size_t>(item)];
+  const int64_t sample = slot.batch.samples[item];
   std::array<ViewDraw, 2> draws;
   int64_t height = 0, width = 0;  // of the whole image
   const auto draw_both = [&](int64_t whole_height, int64_t whole_width) {

@@ -130,7 +130,7 @@ std::string read_file(const std::filesystem::path& path, int64_t max_bytes, Exit
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(code, "cannot read {}: {}; check the path", path.string(), errno_text(errno));
     if (got == 0) return content;
-    content.append(block.data(), static_cast<size_t>(got));
+    content.append(block.data(), got);
     if (static_cast<int64_t>(content.size()) > max_bytes)
       fail(code, "{} has more than {} bytes, too many for what it should be; check the path", path.string(), max_bytes);
   }

@@ -30,7 +30,7 @@ std::string read_holder(int fd) {
   std::array<char, 400> text{};
   const ssize_t got = ::pread(fd, text.data(), text.size() - 1, 0);
   if (got <= 0) return "another process";
-  const std::string holder(text.data(), static_cast<size_t>(got));
+  const std::string holder(text.data(), got);
   return holder.substr(0, holder.find('\n'));
 }
 

@@ -64,9 +64,9 @@ class Computation {
     const int64_t rows = 2 * views_.images();
     std::vector<double> log_denominators;
     const auto loss = together(collectives_, [&] {
-      losses_.resize(static_cast<size_t>(rows));
-      log_denominators.resize(static_cast<size_t>(rows));
-      if (command_.wants_gradient()) grad_z_.resize(static_cast<size_t>(rows * views_.columns()));
+      losses_.resize(rows);
+      log_denominators.resize(rows);
+      if (command_.wants_gradient()) grad_z_.resize(rows * views_.columns());
       auto made = std::make_unique<Loss>(views_, own_, command_.settings, threads_);
       made->forward(own_part(losses_), own_part(log_denominators));
       return made;
@@ -101,8 +101,7 @@ class Computation {
   template <typename Number>
   std::span<Number> part(std::vector<Number>& all, ImageRange range) const {
     const int64_t per_image = static_cast<int64_t>(all.size()) / views_.images();
-    return std::span(all).subspan(static_cast<size_t>(range.first * per_image),
-                                  static_cast<size_t>(range.count * per_image));
+    return std::span(all).subspan(range.first * per_image, range.count * per_image);
   }
   template <typename Number>
   std::span<Number> own_part(std::vector<Number>& all) const {

@@ -93,9 +93,8 @@ void ExactInfoNce::forward(std::span<double> losses, std::span<double> log_denom
   parallel_for(CpuExec{.threads = threads_}, blocks_of(2 * own_.count, kRowBlock), [&](int64_t block, int) {
     const int64_t first = own_begin() + block * kRowBlock, count = std::min(kRowBlock, own_end() - first);
     const int64_t padded = round_up(count, exact::kRowStep);
-    std::vector<double> logits(static_cast<size_t>(padded * kKeyBlock)),
-        keys(static_cast<size_t>(columns_ * kKeyBlock));
-    std::vector<double> tops(static_cast<size_t>(count), -kInfinity), sums(static_cast<size_t>(count));
+    std::vector<double> logits(padded * kKeyBlock), keys(static_cast<size_t>(columns_ * kKeyBlock));
+    std::vector<double> tops(count, -kInfinity), sums(static_cast<size_t>(count));
     for (int64_t key = 0; key < rows_; key += kKeyBlock) {
       find_logits(first, padded, key, logits.data(), keys.data());
       for (int64_t i = 0; i < count; ++i) {
@@ -118,14 +117,13 @@ void ExactInfoNce::forward(std::span<double> losses, std::span<double> log_denom
 }
 
 void ExactInfoNce::backward(std::span<const double> log_denominators, std::span<double> grad_z) {
-  std::vector<double> of_keys(static_cast<size_t>(rows_ + kKeyBlock));  // d_j, padded
+  std::vector<double> of_keys(rows_ + kKeyBlock);  // d_j, padded
   std::copy(log_denominators.begin(), log_denominators.end(), of_keys.begin());
   parallel_for(CpuExec{.threads = threads_}, blocks_of(2 * own_.count, kRowBlock), [&](int64_t block, int) {
     const int64_t first = own_begin() + block * kRowBlock, count = std::min(kRowBlock, own_end() - first);
     const int64_t padded = round_up(count, exact::kRowStep);
-    std::vector<double> weights(static_cast<size_t>(padded * kKeyBlock)),
-        keys(static_cast<size_t>(columns_ * kKeyBlock));
-    std::vector<double> pulled(static_cast<size_t>(padded * width_));  // sum_j (p_rj + p_jr) e_j
+    std::vector<double> weights(padded * kKeyBlock), keys(static_cast<size_t>(columns_ * kKeyBlock));
+    std::vector<double> pulled(padded * width_);  // sum_j (p_rj + p_jr) e_j
     for (int64_t key = 0; key < rows_; key += kKeyBlock) {
       find_logits(first, padded, key, weights.data(), keys.data());
       for (int64_t i = 0; i < padded; ++i)

@@ -27,7 +27,7 @@ void read_at(const FileHandle& file, int64_t position, std::span<std::byte> to) 
     if (got < 0) fail(ExitCode::kData, "{}; check the disk", errno_text(errno));
     if (got == 0) fail(ExitCode::kData, "it ended while it was read; wait until it is written");
     position += got;
-    to = to.subspan(static_cast<size_t>(got));
+    to = to.subspan(got);
   }
 }
 
@@ -55,10 +55,10 @@ NpyMatrix read(const std::filesystem::path& path) {
   if (S_ISDIR(status.st_mode)) fail(ExitCode::kData, "it is a folder; give the path of a .npy file");
   if (!S_ISREG(status.st_mode)) fail(ExitCode::kData, "it is no regular file; save to a file first");
   const int64_t file_bytes = status.st_size;
-  std::vector<std::byte> start(static_cast<size_t>(std::min(file_bytes, kMostNpyHeaderBytes)));
+  std::vector<std::byte> start(std::min(file_bytes, kMostNpyHeaderBytes));
   read_at(file, 0, start);
   NpyMatrix matrix{.header = parse_npy_header(start, file_bytes), .data = {}};
-  matrix.data.resize(static_cast<size_t>(matrix.header.data_bytes()));
+  matrix.data.resize(matrix.header.data_bytes());
   read_at(file, matrix.header.data_start, matrix.data);
   if (matrix.header.type == NpyType::kFloat32)
     check_finite<float>(matrix);

@@ -24,7 +24,7 @@ template <typename T, typename F>
 void for_each_number(std::span<const T> grad_z, int view, const ViewPair& views, F&& f) {
   for (int64_t image = 0; image < views.images(); ++image) {
     for (int64_t c = 0; c < views.columns(); ++c)
-      f(static_cast<double>(grad_z[static_cast<size_t>((2 * image + view) * views.columns() + c)]));
+      f(static_cast<double>(grad_z[(2 * image + view) * views.columns() + c]));
   }
 }
 
@@ -32,7 +32,7 @@ void for_each_number(std::span<const T> grad_z, int view, const ViewPair& views,
 
 double mean_of(std::span<const double> losses) {
   const auto count = static_cast<int64_t>(losses.size());
-  return sum_of(0, count, [&](int64_t k) { return losses[static_cast<size_t>(k)]; }) / static_cast<double>(count);
+  return sum_of(0, count, [&](int64_t k) { return losses[k]; }) / static_cast<double>(count);
 }
 
 // Scaled by the largest, so that no square overflows or vanishes.
@@ -43,7 +43,7 @@ double gradient_norm(std::span<const T> grad_z, int view, const ViewPair& views)
   if (largest == 0) return 0;
   const int64_t columns = views.columns();
   return largest * std::sqrt(sum_of(0, views.images(), [&](int64_t image) {
-           const T* row = &grad_z[static_cast<size_t>((2 * image + view) * columns)];
+           const T* row = &grad_z[(2 * image + view) * columns];
            return sum_of(0, columns, [&](int64_t c) {
              const double x = static_cast<double>(row[c]) / largest;
              return x * x;
@@ -53,7 +53,7 @@ double gradient_norm(std::span<const T> grad_z, int view, const ViewPair& views)
 
 template <typename T>
 std::vector<std::byte> gradient_bytes(std::span<const T> grad_z, int view, const ViewPair& views) {
-  std::vector<std::byte> bytes(static_cast<size_t>(views.views[view].header.data_bytes()));
+  std::vector<std::byte> bytes(views.views[view].header.data_bytes());
   size_t at = 0;
   const auto put = [&](auto number) {
     std::memcpy(&bytes[at], &number, sizeof number);

@@ -63,11 +63,11 @@ void TrainingInfoNce::backward(std::span<const double> log_denominators, std::sp
   // forward: e = z / ||z||
   const Buffer e_own = context_.allocate_elements<float>(grad.elements());
   const Matrix e{e_own.as<float>().data(), grad.rows, grad.cols, grad.stride};
-  std::vector<double> norms(static_cast<size_t>(grad.rows));
+  std::vector<double> norms(grad.rows);
   for (int64_t row = 0; row < grad.rows; ++row) {
     const int64_t global = problem_.global_row(row / 2, row % 2);
     std::copy_n(e_all().row(global), e.cols, e.row(row));
-    norms[static_cast<size_t>(row)] = norms_.as<double>()[static_cast<size_t>(global)];
+    norms[row] = norms_.as<double>()[global];
   }
   l2_normalize_backward(context_.exec(), e, norms, grad, grad);
 }

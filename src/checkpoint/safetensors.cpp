@@ -119,7 +119,7 @@ void SafetensorsFile::read_prefix() {
     fail_with(fmt::format("its header claims {} bytes, the file has {}: cut off, or no safetensors file", length,
                           file_bytes_));
   }
-  prefix_.resize(static_cast<size_t>(data_start_));
+  prefix_.resize(data_start_);
   read_at(0, prefix_.data(), data_start_);
 }
 

@@ -45,8 +45,8 @@ bool same_text(const Statement& a, const Statement& b) {
 }
 
 std::string text_of_rank(Collectives& collectives, int rank, int32_t length, std::string_view mine) {
-  std::string text(static_cast<size_t>(length), '\0');
-  if (collectives.rank() == rank) text = mine.substr(0, static_cast<size_t>(length));
+  std::string text(length, '\0');
+  if (collectives.rank() == rank) text = mine.substr(0, length);
   collectives.broadcast(std::span<char>(text), rank);
   return text;
 }

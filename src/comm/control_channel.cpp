@@ -25,7 +25,7 @@ void ControlChannel::post(const ControlWord& word, const OnDevice& on_device) {
   started_ = true;
   SIMCLR_CHECK(word.step == next_, "control word of step {}, expected {}", word.step, next_);
   SIMCLR_CHECK(next_ - first_pending_ <= kDelay, "the control words of step {} were not looked at", first_pending_);
-  Slot& slot = slots_[static_cast<size_t>(word.step % (kDelay + 1))];
+  Slot& slot = slots_[word.step % (kDelay + 1)];
   std::memcpy(slot.upload->host(), &word, sizeof word);
   slot.upload->start(slot.mine.data(), sizeof(ControlWord));
   if (on_device.non_finite)
@@ -57,9 +57,8 @@ std::vector<Decision> ControlChannel::drain() {
 }
 
 Decision ControlChannel::decide(int64_t step) {
-  std::vector<ControlWord> words(static_cast<size_t>(collectives_.size()));
-  std::memcpy(words.data(), slots_[static_cast<size_t>(step % (kDelay + 1))].readback->wait(),
-              words.size() * sizeof(ControlWord));
+  std::vector<ControlWord> words(collectives_.size());
+  std::memcpy(words.data(), slots_[step % (kDelay + 1)].readback->wait(), words.size() * sizeof(ControlWord));
   for (size_t r = 0; r < words.size(); ++r)
     if (words[r].step != step)
       fail(ExitCode::kDevice, "rank {} is at step {}, rank {} at step {}; please report it", r, words[r].step,

@@ -53,7 +53,7 @@ DeviceDecision agree_on_device(Collectives& bootstrap, const Topology& topology,
     throw AgreedError(ExitCode::kDevice,
                       fmt::format("rank {} ({}) sees no GPU ({}) while other ranks do; give every rank one, or set "
                                   "run.device: cpu",
-                                  rank, topology.hosts[static_cast<size_t>(rank)], without->reason.data()));
+                                  rank, topology.hosts[rank], without->reason.data()));
   }
   DeviceDecision decision;
   decision.cuda = true;

@@ -31,7 +31,7 @@ Line format(const Pulse& p) {
   const int length = std::snprintf(
       line.data(), line.size(), "%" PRIu64 " %" PRIu64 " %" PRId64 " %d %d %d %" PRId32 " %d %" PRIu64, p.alive,
       p.progress, p.step, static_cast<int>(p.phase), p.waiting, p.left, p.stop_signal, p.heard_stop, checksum(p));
-  line[static_cast<size_t>(length)] = ' ';
+  line[length] = ' ';
   line.back() = '\n';
   return line;
 }

@@ -15,7 +15,7 @@ namespace simclr {
 template <typename T>
 std::vector<T> gather(Collectives& collectives, const T& mine) {
   static_assert(std::is_trivially_copyable_v<T>);
-  std::vector<T> all(static_cast<size_t>(collectives.size()));
+  std::vector<T> all(collectives.size());
   collectives.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
   return all;
 }
@@ -24,7 +24,7 @@ std::vector<T> gather(Collectives& collectives, const T& mine) {
 inline std::string broadcast_text(Collectives& collectives, std::string text) {
   auto size = static_cast<int64_t>(text.size());
   collectives.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
-  text.resize(static_cast<size_t>(size));
+  text.resize(size);
   collectives.broadcast(std::span(text), 0);
   return text;
 }

@@ -33,7 +33,7 @@ void GradientReducer::reduce(std::span<float> grad_parameters) {
 }
 
 void GradientReducer::start_bucket(int64_t begin) {
-  collectives_.start_ordered_sum(gradients_.subspan(static_cast<size_t>(begin), static_cast<size_t>(waiting_ - begin)));
+  collectives_.start_ordered_sum(gradients_.subspan(begin, waiting_ - begin));
   waiting_ = begin;
 }
 

@@ -15,7 +15,7 @@ MPI_Datatype mpi_type(ElementType type) {
 }
 
 void copy_bytes(std::byte* to, const std::byte* from, int64_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
+  if (bytes > 0) std::memcpy(to, from, bytes);
 }
 
 std::byte* bytes_at(TypedSpan span) {
@@ -46,7 +46,7 @@ MpiCollectives::MpiCollectives(const MpiSession& session, CollectiveObserver* ob
 MpiCollectives::~MpiCollectives() = default;
 
 std::byte* MpiCollectives::stage(int64_t bytes) {
-  if (static_cast<int64_t>(stage_.size()) < bytes) stage_.resize(static_cast<size_t>(bytes));
+  if (static_cast<int64_t>(stage_.size()) < bytes) stage_.resize(bytes);
   return stage_.data();
 }
 

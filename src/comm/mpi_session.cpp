@@ -57,7 +57,7 @@ void mpi_check(int code, const char* operation) {
   if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) length = 0;
   if (MPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS) rank = -1;
   fail(ExitCode::kDevice, "{} failed on rank {}: {} (code {}); look for an earlier error of another rank", operation,
-       rank, std::string(text.data(), static_cast<size_t>(length)), code);
+       rank, std::string(text.data(), length), code);
 }
 
 MpiSession::MpiSession() {
@@ -84,7 +84,7 @@ std::string MpiSession::library_version() const {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING + 1> text{};
   int length = 0;
   mpi_check(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
-  const std::string version(text.data(), static_cast<size_t>(length));
+  const std::string version(text.data(), length);
   return version.substr(0, version.find_first_of(",\n"));
 }
 

@@ -76,7 +76,7 @@ class Nccl : public NcclCollectives {
         stream_(make_urgent_stream()),
         computed_(make_event()),
         communicated_(make_event()),
-        scratch_(context.allocate(static_cast<size_t>(kScratchBytes))),
+        scratch_(context.allocate(kScratchBytes)),
         communicator_(std::make_shared<Communicator>(bootstrap, observer)) {
     exec_.stream = stream_.get();
   }

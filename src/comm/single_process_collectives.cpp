@@ -8,7 +8,7 @@ namespace simclr {
 namespace {
 
 void copy(ConstTypedSpan from, TypedSpan to) {
-  if (from.count > 0) std::memcpy(to.data, from.data, static_cast<size_t>(bytes_of(from)));
+  if (from.count > 0) std::memcpy(to.data, from.data, bytes_of(from));
 }
 
 }  // namespace

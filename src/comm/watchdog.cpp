@@ -111,7 +111,7 @@ void Watchdog::run() {
   const int size = board_->size();
   const double interval_s = board_->interval_s(options_.timeout_s);
   StallDetector detector(size, options_.timeout_s, interval_s, monotonic_seconds());
-  std::vector<Pulse> pulses(static_cast<size_t>(size));
+  std::vector<Pulse> pulses(size);
   StartStop start_stop(kSecondsToHearOfAStop);
   std::optional<double> leaving_since_s;
   uint64_t alive = 0;

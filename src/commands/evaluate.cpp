@@ -59,7 +59,7 @@ Selected select(const ProbeData& from, const std::vector<int64_t>& rows) {
   selected.values.reserve(rows.size() * static_cast<size_t>(selected.width));
   for (const int64_t row : rows) {
     selected.values.insert(selected.values.end(), from.features.row(row), from.features.row(row) + selected.width);
-    selected.labels.push_back(from.labels[static_cast<size_t>(row)]);
+    selected.labels.push_back(from.labels[row]);
   }
   return selected;
 }
@@ -86,7 +86,7 @@ class Evaluation {
       throw AgreedError(ExitCode::kData,
                         fmt::format("the test images have a class that the {} of the train images lack: {}; give "
                                     "both splits the same classes",
-                                    classes, queries_.dataset->class_names()[static_cast<size_t>(highest)]));
+                                    classes, queries_.dataset->class_names()[highest]));
     bank_.features = features_of(bank_, "train");
     queries_.features = features_of(queries_, "test");
     EvaluationReport report{.checkpoint = encoder_.checkpoint(),

@@ -29,7 +29,7 @@ void prepare(const Dataset& dataset, int64_t i, int64_t shorter, Slot& slot) {
   slot.image = dataset.image(i, slot.decoded);
   const auto [height, width] = packed_size(slot.image.height, slot.image.width, shorter);
   if (height == slot.image.height && width == slot.image.width) return;
-  slot.resized.resize(static_cast<size_t>(3 * height * width));
+  slot.resized.resize(3 * height * width);
   resize_image(slot.image, height, width, slot.resized.data());
   slot.image = {slot.resized.data(), height, width};
 }
@@ -37,16 +37,15 @@ void prepare(const Dataset& dataset, int64_t i, int64_t shorter, Slot& slot) {
 void add_split(const Dataset& dataset, Split split, int64_t shorter, int threads, PackedWriter& writer) {
   writer.start(split, dataset.has_labels());
   PartProgress progress(true, fmt::format("packing {} images", name_of(split)));
-  std::vector<Slot> slots(static_cast<size_t>(threads * kImagesAThread));
+  std::vector<Slot> slots(threads * kImagesAThread);
   CpuExec exec;
   exec.threads = threads;
   const auto block = static_cast<int64_t>(slots.size());
   for (int64_t first = 0; first < dataset.count(); first += block) {
     const int64_t count = std::min(block, dataset.count() - first);
-    parallel_for(exec, count,
-                 [&](int64_t k, int) { prepare(dataset, first + k, shorter, slots[static_cast<size_t>(k)]); });
+    parallel_for(exec, count, [&](int64_t k, int) { prepare(dataset, first + k, shorter, slots[k]); });
     for (int64_t k = 0; k < count; ++k)
-      writer.add(slots[static_cast<size_t>(k)].image, dataset.has_labels() ? dataset.label(first + k) : -1);
+      writer.add(slots[k].image, dataset.has_labels() ? dataset.label(first + k) : -1);
     progress.at(first + count, dataset.count());
   }
 }

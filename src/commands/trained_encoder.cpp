@@ -62,7 +62,7 @@ NamedTensor as_tensor(const std::string& name, const TensorShape& shape, float* 
 }  // namespace
 
 std::vector<int32_t> labels_of(const Dataset& dataset) {
-  std::vector<int32_t> labels(static_cast<size_t>(dataset.count()));
+  std::vector<int32_t> labels(dataset.count());
   for (size_t i = 0; i < labels.size(); ++i) labels[i] = dataset.label(static_cast<int64_t>(i));
   return labels;
 }
@@ -154,7 +154,7 @@ void TrainedEncoder::load_weights() {
   if (!device.is_cpu()) {
     int64_t bytes = 0;
     for (const auto& t : tensors) bytes += t.bytes();
-    memory = Buffer(static_cast<size_t>(bytes));
+    memory = Buffer(bytes);
     std::byte* next = memory.data();
     for (auto& t : on_host) {
       t.data = next;

@@ -75,7 +75,7 @@ std::string read_text_file(const std::string& path) {
   std::string text(kMostConfigBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad()) fail(ExitCode::kUsage, "{}: cannot be read: {}", name, std::strerror(errno));
-  text.resize(static_cast<size_t>(file.gcount()));
+  text.resize(file.gcount());
   if (text.size() > kMostConfigBytes) {
     fail(ExitCode::kUsage, "{}: is larger than 1 MiB; a configuration is a short YAML file", name);
   }

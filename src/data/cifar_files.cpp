@@ -48,7 +48,7 @@ void check_files(const CifarLayout& layout, const fs::path& folder) {
 
 void append_file(const CifarLayout& layout, const fs::path& file, ImageSet& set) {
   const int64_t records = count_records(layout, file);
-  std::vector<char> content(static_cast<size_t>(records * record_bytes(layout)));
+  std::vector<char> content(records * record_bytes(layout));
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   if (!stream.read(content.data(), static_cast<std::streamsize>(content.size()))) {

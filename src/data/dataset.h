@@ -68,7 +68,7 @@ class InMemoryDataset : public Dataset {
  public:
   explicit InMemoryDataset(ImageSet set);  // checks that the sizes agree and labels lie in range
   int64_t count() const override { return set_.count; }
-  int32_t label(int64_t i) const override { return set_.labels[static_cast<size_t>(i)]; }
+  int32_t label(int64_t i) const override { return set_.labels[i]; }
   const std::vector<std::string>& class_names() const override { return set_.class_names; }
   PlanarImage image(int64_t i, std::vector<uint8_t>& storage) const override;
   std::string fingerprint(const Beat& beat) const override;

@@ -56,7 +56,7 @@ std::vector<uint8_t> read_image_bytes(const std::string& path, int64_t max_pixel
   if (status.st_size / 8 > max_pixels + (int64_t{8} << 20))
     throw BadImage(
         fmt::format("{} bytes are more than an image of data.max_pixels: {} has", status.st_size, max_pixels));
-  std::vector<uint8_t> bytes(static_cast<size_t>(status.st_size));
+  std::vector<uint8_t> bytes(status.st_size);
   size_t at = 0;
   while (at < bytes.size()) {
     const ssize_t got = ::read(file.fd(), bytes.data() + at, bytes.size() - at);
@@ -149,7 +149,7 @@ int64_t ImageFolder::add_class(const std::string& folder, std::vector<std::strin
 }
 
 std::string ImageFolder::path_of(int64_t i) const {
-  return fmt::format("{}/{}", root_, names_[static_cast<size_t>(i)]);
+  return fmt::format("{}/{}", root_, names_[i]);
 }
 
 PlanarImage ImageFolder::decode(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const {
@@ -159,10 +159,10 @@ PlanarImage ImageFolder::decode(int64_t i, const ChooseReduction& choose, std::v
 }
 
 PlanarImage ImageFolder::image_for(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const {
-  const int64_t first = first_of_[static_cast<size_t>(label(i))], end = first_of_[static_cast<size_t>(label(i)) + 1];
+  const int64_t first = first_of_[label(i)], end = first_of_[static_cast<size_t>(label(i)) + 1];
   for (int64_t tried = 0; tried < end - first; ++tried) {
     const int64_t k = first + (i - first + tried) % (end - first);
-    std::atomic<bool>& is_bad = is_bad_[static_cast<size_t>(k)];
+    std::atomic<bool>& is_bad = is_bad_[k];
     if (is_bad.load(std::memory_order_relaxed)) continue;
     try {
       return decode(k, choose, storage);
@@ -175,7 +175,7 @@ PlanarImage ImageFolder::image_for(int64_t i, const ChooseReduction& choose, std
     }
   }
   fail(ExitCode::kData, "none of the {} files {} is an image that can be read; {}: {}", end - first,
-       classes_.empty() ? "of " + shown_path(root_) : "of class " + shown(classes_[static_cast<size_t>(label(i))]),
+       classes_.empty() ? "of " + shown_path(root_) : "of class " + shown(classes_[label(i)]),
        "put images there or remove the folder", shown_path(path_of(i)));
 }
 
@@ -185,7 +185,7 @@ std::string ImageFolder::fingerprint(const Beat& beat) const {
   for (const std::string& name : classes_) hash.update(name.data(), name.size() + 1);
   hash.update(first_of_.data(), first_of_.size() * sizeof(int64_t));
   for (int64_t i = 0; i < count_; ++i) {
-    hash.update(names_[static_cast<size_t>(i)]);
+    hash.update(names_[i]);
     hash.update("\0", 1);
     if (i % 4096 == 0) beat();
   }

@@ -135,7 +135,7 @@ PlanarImage decode_jpeg(std::span<const uint8_t> file, const ImageInfo& info, in
   });
   const int64_t height = jpeg.output_height, width = jpeg.output_width, channels = jpeg.output_components;
   UprightRows rows(height, width, info.orientation, storage);
-  std::vector<uint8_t> buffer(static_cast<size_t>(width * channels));
+  std::vector<uint8_t> buffer(width * channels);
   uint8_t* const row = buffer.data();
   reader.guard([&] {
     while (jpeg.output_scanline < jpeg.output_height) {

@@ -14,11 +14,9 @@ class PackedDataset final : public Dataset {
   PackedDataset(PackedFile file, Split split) : file_(std::move(file)), split_(split), entries_(file_.entries(split)) {}
   int64_t count() const override { return static_cast<int64_t>(entries_.size()); }
   bool has_labels() const override { return file_.has_labels(split_); }
-  int32_t label(int64_t i) const override { return entries_[static_cast<size_t>(i)].label; }
+  int32_t label(int64_t i) const override { return entries_[i].label; }
   const std::vector<std::string>& class_names() const override { return file_.class_names(); }
-  PlanarImage image(int64_t i, std::vector<uint8_t>&) const override {
-    return file_.image(entries_[static_cast<size_t>(i)]);
-  }
+  PlanarImage image(int64_t i, std::vector<uint8_t>&) const override { return file_.image(entries_[i]); }
   std::string fingerprint(const Beat&) const override { return file_.content_hash(split_); }
 
  private:

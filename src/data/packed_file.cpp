@@ -69,7 +69,7 @@ void PackedWriter::add(const PlanarImage& image, int32_t label) {
                       .width = static_cast<uint32_t>(image.width),
                       .label = label});
   hash_image(content_, image, label);
-  file_.write(std::as_bytes(std::span(image.pixels, static_cast<size_t>(image.bytes()))));
+  file_.write(std::as_bytes(std::span(image.pixels, image.bytes())));
   written_ += static_cast<uint64_t>(image.bytes());
   ++tail_.counts[split_];
 }
@@ -184,7 +184,7 @@ PlanarImage PackedFile::image(const PackedEntry& entry) const {
 }
 
 std::string PackedFile::content_hash(Split split) const {
-  const auto& text = tail_.contents[static_cast<size_t>(split)];
+  const auto& text = tail_.contents[split];
   return {text.begin(), text.end()};
 }
 

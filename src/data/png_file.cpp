@@ -129,7 +129,7 @@ PlanarImage decode_png(std::span<const uint8_t> file, const ImageInfo& info, std
                channels, row_bytes, width);
   UprightRows rows(height, width, info.orientation, storage);
   const int64_t kept_rows = passes == 1 ? 1 : height;  // of an interlaced image no row is done before the last pass
-  std::vector<uint8_t> buffer(static_cast<size_t>(kept_rows * row_bytes));
+  std::vector<uint8_t> buffer(kept_rows * row_bytes);
   uint8_t* const first = buffer.data();
   reader.guard([&] {
     for (int pass = 0; pass < passes; ++pass) {

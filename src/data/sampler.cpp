@@ -19,13 +19,13 @@ uint32_t scale_64(uint32_t low, uint32_t high, uint32_t n) {
 
 std::vector<uint32_t> epoch_order(uint64_t seed, int64_t epoch, int64_t count) {
   SIMCLR_CHECK(epoch >= 0 && count >= 0 && count < (int64_t{1} << 32), "epoch {}, {} images", epoch, count);
-  std::vector<uint32_t> order(static_cast<size_t>(count));
+  std::vector<uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0u);
   PhiloxStream random(philox_key(seed, RandomPurpose::kSampleOrder), 0, static_cast<uint32_t>(epoch),
                       static_cast<uint32_t>(epoch >> 32));
   for (int64_t i = count - 1; i > 0; --i) {
     const uint32_t low = random.next(), high = random.next();
-    std::swap(order[static_cast<size_t>(i)], order[scale_64(low, high, static_cast<uint32_t>(i + 1))]);
+    std::swap(order[i], order[scale_64(low, high, static_cast<uint32_t>(i + 1))]);
   }
   return order;
 }
@@ -46,7 +46,7 @@ SamplePlan::SamplePlan(const SamplePlanSettings& settings) : settings_(settings)
 
 SamplePlan::Order SamplePlan::order_of(int64_t epoch) const {
   const std::scoped_lock lock(mutex_);
-  CachedOrder& cached = cache_[static_cast<size_t>(epoch % 2)];
+  CachedOrder& cached = cache_[epoch % 2];
   if (cached.epoch != epoch) {
     cached = {epoch,
               std::make_shared<const std::vector<uint32_t>>(epoch_order(settings_.seed, epoch, settings_.count))};

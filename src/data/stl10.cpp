@@ -68,7 +68,7 @@ class Stl10 final : public Dataset {
   }
   int64_t count() const override { return count_; }
   bool has_labels() const override { return !labels_.empty(); }
-  int32_t label(int64_t i) const override { return labels_.at(static_cast<size_t>(i)); }
+  int32_t label(int64_t i) const override { return labels_.at(i); }
   const std::vector<std::string>& class_names() const override { return class_names_; }
 
   PlanarImage image(int64_t i, std::vector<uint8_t>& storage) const override {

@@ -84,7 +84,7 @@ void draw_background(PhiloxStream& random, Canvas& canvas) {
   for (int64_t i = 0; i < kPixels; ++i) {
     const float x = static_cast<float>(i % kSide) + 0.5f, y = static_cast<float>(i / kSide) + 0.5f;
     const float t = clamp01((x - 16) * gx + (y - 16) * gy + 0.5f), wave = strength * std::sin(wx * x + wy * y + phase);
-    for (size_t c = 0; c < 3; ++c) canvas[c][static_cast<size_t>(i)] = from[c] * (1 - t) + to[c] * t + wave;
+    for (size_t c = 0; c < 3; ++c) canvas[c][i] = from[c] * (1 - t) + to[c] * t + wave;
   }
 }
 
@@ -118,7 +118,7 @@ void draw_copy(Shape shape, const Copy& copy, const Color& color, float rotation
           clamp01(0.5f - distance_to(shape, cosine * x + sine * y, cosine * y - sine * x, copy.radius));
       if (coverage == 0) continue;
       for (size_t c = 0; c < 3; ++c) {
-        float& v = canvas[c][static_cast<size_t>(row * kSide + column)];
+        float& v = canvas[c][row * kSide + column];
         v = v * (1 - coverage) + color[c] * coverage;
       }
     }
@@ -166,8 +166,8 @@ ImageSet draw_synthetic(const SyntheticSettings& settings, Split split, const Be
   if (set.count < 1)
     fail(ExitCode::kData, "data.synthetic.{}_images is {}: at least one image is needed", name_of(split), set.count);
   set.class_names.assign(kNames.begin(), kNames.end());
-  set.pixels.resize(static_cast<size_t>(set.count * 3 * kPixels));
-  set.labels.resize(static_cast<size_t>(set.count));
+  set.pixels.resize(set.count * 3 * kPixels);
+  set.labels.resize(set.count);
   const PhiloxKey key =
       philox_key(kDataSeed, split == Split::kTrain ? RandomPurpose::kSyntheticTrain : RandomPurpose::kSyntheticTest);
   Canvas canvas{};
@@ -177,7 +177,7 @@ ImageSet draw_synthetic(const SyntheticSettings& settings, Split split, const Be
     draw_background(composition, canvas);
     draw_copies(composition, shape, canvas);
     finish(noise, canvas, set.pixels.data() + i * 3 * kPixels);
-    set.labels[static_cast<size_t>(i)] = shape;
+    set.labels[i] = shape;
     beat();
   }
   return set;

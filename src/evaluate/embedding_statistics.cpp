@@ -26,10 +26,9 @@ double square_distance(const double* a, const double* b, int64_t count) {
 // x [rows, cols] times its transpose, lower triangle.
 std::vector<double> gram(const CpuExec& exec, const std::vector<double>& x, int64_t rows, int64_t cols,
                          const Beat& beat) {
-  std::vector<double> products(static_cast<size_t>(rows * rows));
+  std::vector<double> products(rows * rows);
   parallel_for(exec, rows, [&](int64_t i, int thread) {
-    for (int64_t j = 0; j <= i; ++j)
-      products[static_cast<size_t>(i * rows + j)] = dot(x.data() + i * cols, x.data() + j * cols, cols);
+    for (int64_t j = 0; j <= i; ++j) products[i * rows + j] = dot(x.data() + i * cols, x.data() + j * cols, cols);
     if (thread == 0) beat();  // the calling thread
   });
   return products;
@@ -43,8 +42,7 @@ double effective_rank(const CpuExec& exec, const std::vector<double>& x, int64_t
   } else {
     std::vector<double> transposed(x.size());
     for (int64_t i = 0; i < rows; ++i)
-      for (int64_t k = 0; k < cols; ++k)
-        transposed[static_cast<size_t>(k * rows + i)] = x[static_cast<size_t>(i * cols + k)];
+      for (int64_t k = 0; k < cols; ++k) transposed[k * rows + i] = x[i * cols + k];
     eigenvalues = symmetric_eigenvalues(gram(exec, transposed, cols, rows, beat), cols);
   }
   // What is below the rounding of the largest is 0: its root would look like something.
@@ -64,7 +62,7 @@ double effective_rank(const CpuExec& exec, const std::vector<double>& x, int64_t
 EmbeddingStatistics measure_embeddings(const CpuExec& exec, const ConstMatrix& embeddings, const Beat& beat) {
   const int64_t rows = embeddings.rows, cols = embeddings.cols, images = rows / 2;
   SIMCLR_CHECK(rows % 2 == 0 && images >= 2 && cols >= 1, "embeddings [{}, {}]", rows, cols);
-  std::vector<double> x(static_cast<size_t>(rows * cols));
+  std::vector<double> x(rows * cols);
   for (int64_t i = 0; i < rows; ++i) std::copy_n(embeddings.row(i), cols, x.data() + i * cols);
 
   EmbeddingStatistics result;
@@ -72,12 +70,12 @@ EmbeddingStatistics measure_embeddings(const CpuExec& exec, const ConstMatrix& e
     result.alignment += square_distance(x.data() + 2 * i * cols, x.data() + (2 * i + 1) * cols, cols);
   result.alignment /= static_cast<double>(images);
 
-  std::vector<double> potential(static_cast<size_t>(rows));  // of a row with the later images, same view
+  std::vector<double> potential(rows);  // of a row with the later images, same view
   parallel_for(exec, rows, [&](int64_t i, int thread) {
     double sum = 0;
     for (int64_t j = i + 2; j < rows; j += 2)
       sum += std::exp(-2 * square_distance(x.data() + i * cols, x.data() + j * cols, cols));
-    potential[static_cast<size_t>(i)] = sum;
+    potential[i] = sum;
     if (thread == 0) beat();
   });
   double sum = 0;

@@ -37,7 +37,7 @@ FeatureMatrix extract_features(Collectives& collectives, const FeatureSource& so
 }
 
 void normalize_features(const Exec& exec, const Matrix& features) {
-  std::vector<double> norms(static_cast<size_t>(features.rows));
+  std::vector<double> norms(features.rows);
   l2_normalize_forward(exec, features, features, norms);
   for (size_t row = 0; row < norms.size(); ++row) {
     if (!std::isfinite(norms[row])) {

@@ -38,7 +38,7 @@ void check(const LabeledFeatures& set, const char* name) {
     for (int64_t col = 0; col < x.cols; ++col) square += static_cast<double>(x.row(row)[col]) * x.row(row)[col];
     // 0 is a row that was 0 before; the comparison is false for NaN.
     SIMCLR_CHECK(square == 0 || std::abs(square - 1) < 1e-3, "{}: row {} has length {}", name, row, std::sqrt(square));
-    SIMCLR_CHECK(set.labels[static_cast<size_t>(row)] >= 0, "{}: label of row {}", name, row);
+    SIMCLR_CHECK(set.labels[row] >= 0, "{}: label of row {}", name, row);
   }
 }
 
@@ -60,7 +60,7 @@ int64_t rank_of_class(std::span<const Neighbor> nearest, std::span<const int32_t
                       int32_t true_class, std::vector<double>& scores) {
   std::fill(scores.begin(), scores.end(), -1.0);  // no vote
   for (const Neighbor& neighbor : nearest) {
-    double& score = scores[static_cast<size_t>(labels[static_cast<size_t>(neighbor.row)])];
+    double& score = scores[labels[neighbor.row]];
     // exp((s - s_max) / temperature): one factor for all classes, and no overflow at low temperatures.
     const double vote = std::exp((static_cast<double>(neighbor.similarity) - nearest.front().similarity) / temperature);
     score = std::max(score, 0.0) + vote;
@@ -87,25 +87,24 @@ struct Vote {
 void classify_block(const LabeledFeatures& bank, const LabeledFeatures& queries, int64_t first, int64_t count,
                     const Vote& vote, float* similarities, std::span<Correct> correct) {
   const auto most = static_cast<size_t>(vote.most());
-  std::vector<std::vector<Neighbor>> nearest(static_cast<size_t>(count));
+  std::vector<std::vector<Neighbor>> nearest(count);
   const ConstMatrix rows = queries.features.slice(first, count);  // [count, D]
   for (int64_t begin = 0; begin < bank.features.rows; begin += kBankBlock) {
     const int64_t size = std::min(kBankBlock, bank.features.rows - begin);
     const Matrix s{similarities, count, size, kBankBlock};  // [count, size] = queries x bank^T
     gemm(rows, Op::kNone, bank.features.slice(begin, size), Op::kTranspose, {}, s);
     for (int64_t q = 0; q < count; ++q) {
-      std::vector<Neighbor>& heap = nearest[static_cast<size_t>(q)];
+      std::vector<Neighbor>& heap = nearest[q];
       for (int64_t j = 0; j < size; ++j) offer(heap, most, {s.row(q)[j], begin + j});
     }
   }
-  std::vector<double> scores(static_cast<size_t>(vote.classes));
+  std::vector<double> scores(vote.classes);
   for (int64_t q = 0; q < count; ++q) {
-    std::vector<Neighbor>& all = nearest[static_cast<size_t>(q)];
+    std::vector<Neighbor>& all = nearest[q];
     std::sort(all.begin(), all.end(), is_nearer);
     for (size_t i = 0; i < vote.ks.size(); ++i) {
-      const auto voters = std::span<const Neighbor>(all).first(static_cast<size_t>(vote.ks[i]));
-      const int64_t rank =
-          rank_of_class(voters, bank.labels, vote.temperature, queries.labels[static_cast<size_t>(first + q)], scores);
+      const auto voters = std::span<const Neighbor>(all).first(vote.ks[i]);
+      const int64_t rank = rank_of_class(voters, bank.labels, vote.temperature, queries.labels[first + q], scores);
       correct[i].top1 += rank == 0 ? 1 : 0;
       correct[i].top5 += rank >= 0 && rank < 5 ? 1 : 0;
     }

@@ -16,7 +16,7 @@ constexpr uint32_t kSubset = 0, kHeldOut = 1;  // what is drawn, in the counter
 std::map<int32_t, std::vector<int64_t>> shuffled_classes(std::span<const int32_t> labels, std::span<const int64_t> rows,
                                                          uint64_t seed, uint32_t what) {
   std::map<int32_t, std::vector<int64_t>> classes;
-  for (const int64_t row : rows) classes[labels[static_cast<size_t>(row)]].push_back(row);
+  for (const int64_t row : rows) classes[labels[row]].push_back(row);
   for (auto& [label, members] : classes) {
     PhiloxStream random(philox_key(seed, RandomPurpose::kLabelSubset), what, static_cast<uint32_t>(label), 0);
     for (size_t i = members.size(); i > 1; --i)  // Fisher and Yates

@@ -25,14 +25,14 @@ Part part_of(int64_t count, const Collectives& ranks) {
 // logits [classes] become softmax - onehot; returns -log softmax[label].
 double to_residuals(std::span<double> logits, int32_t label) {
   const double top = *std::max_element(logits.begin(), logits.end());
-  const double own = logits[static_cast<size_t>(label)];
+  const double own = logits[label];
   double sum = 0;
   for (double& x : logits) {
     x = std::exp(x - top);
     sum += x;
   }
   for (double& x : logits) x /= sum;
-  logits[static_cast<size_t>(label)] -= 1;
+  logits[label] -= 1;
   return std::log(sum) + top - own;
 }
 
@@ -43,7 +43,7 @@ struct ColumnMoments {
 ColumnMoments moments_of(const ConstMatrix& x) {
   ColumnMoments m{std::vector<double>(static_cast<size_t>(x.cols)), std::vector<double>(static_cast<size_t>(x.cols))};
   for (int64_t i = 0; i < x.rows; ++i)
-    for (int64_t d = 0; d < x.cols; ++d) m.mean[static_cast<size_t>(d)] += static_cast<double>(x.row(i)[d]);
+    for (int64_t d = 0; d < x.cols; ++d) m.mean[d] += static_cast<double>(x.row(i)[d]);
   for (double& mean : m.mean) mean /= static_cast<double>(x.rows);
   for (int64_t i = 0; i < x.rows; ++i) {
     for (size_t d = 0; d < m.mean.size(); ++d) {
@@ -78,18 +78,18 @@ double LinearProbe::residuals(const ProbeData& data, std::span<const double> wei
   const int64_t rows = data.features.rows;
   const Part part = part_of(rows, collectives_);
   const auto width = static_cast<size_t>(classes_ + 1);  // residuals and the loss
-  std::vector<double> logits(static_cast<size_t>(part.count * classes_));
+  std::vector<double> logits(part.count * classes_);
   if (part.count > 0) linear_logits(exec_, data.features.slice(part.first, part.count), weights, logits);
   std::vector<double> own(static_cast<size_t>(part.share) * width);
   for (int64_t i = 0; i < part.count; ++i) {
     double* row = own.data() + static_cast<size_t>(i) * width;
     std::copy_n(logits.data() + i * classes_, classes_, row);
-    row[classes_] = to_residuals({row, width - 1}, data.labels[static_cast<size_t>(part.first + i)]);
+    row[classes_] = to_residuals({row, width - 1}, data.labels[part.first + i]);
   }
   beat_();
   std::vector<double> gathered(own.size() * static_cast<size_t>(collectives_.size()));
   collectives_.all_gather(std::span<const double>(own), std::span(gathered));
-  all.resize(static_cast<size_t>(rows * classes_));
+  all.resize(rows * classes_);
   double loss = 0;
   for (int64_t i = 0; i < rows; ++i) {
     const double* row = gathered.data() + static_cast<size_t>(i) * width;
@@ -103,18 +103,17 @@ void LinearProbe::products(const ProbeData& data, const std::vector<double>& res
   const int64_t columns = data.features.cols;
   const Part part = part_of(columns, collectives_);
   const auto share = static_cast<size_t>(part.share);
-  std::vector<double> product(static_cast<size_t>(classes_ * part.count)), own(static_cast<size_t>(classes_) * share);
+  std::vector<double> product(classes_ * part.count), own(static_cast<size_t>(classes_) * share);
   if (part.count > 0) linear_gradient(exec_, data.features, residuals, part.first, part.count, product);
   for (int64_t k = 0; k < classes_; ++k)
     std::copy_n(product.data() + k * part.count, part.count, own.data() + static_cast<size_t>(k) * share);
   beat_();
   std::vector<double> gathered(own.size() * static_cast<size_t>(collectives_.size()));  // [W, classes, share]
   collectives_.all_gather(std::span<const double>(own), std::span(gathered));
-  all.resize(static_cast<size_t>(classes_ * columns));
+  all.resize(classes_ * columns);
   for (int64_t k = 0; k < classes_; ++k) {
     for (int64_t d = 0; d < columns; ++d)
-      all[static_cast<size_t>(k * columns + d)] =
-          gathered[static_cast<size_t>((d / part.share * classes_ + k) * part.share + d % part.share)];
+      all[k * columns + d] = gathered[(d / part.share * classes_ + k) * part.share + d % part.share];
   }
 }
 

@@ -41,8 +41,7 @@ void logits_of_rows(const ConstMatrix& x, int64_t first, int64_t count, std::spa
       const int64_t cols = std::min(kWide, classes - k);
       double tile[kTall * kWide] = {};
       for (int64_t t = 0; t < kTall; ++t)
-        for (int64_t c = 0; c < cols; ++c)
-          tile[t * kWide + c] = weights[static_cast<size_t>((k + c) * (features + 1) + features)];
+        for (int64_t c = 0; c < cols; ++c) tile[t * kWide + c] = weights[(k + c) * (features + 1) + features];
       add_products(packed, transposed.data() + k, wide, features, tile);
       for (int64_t t = 0; t < rows; ++t) std::copy_n(tile + t * kWide, cols, logits + (begin + t) * classes + k);
     }
@@ -59,11 +58,10 @@ void linear_logits(const CpuExec& exec, const ConstMatrix& features, std::span<c
                    static_cast<int64_t>(logits.size()) == rows * classes,
                "{} weights, {} logits for [{}, {}]", weights.size(), logits.size(), rows, width);
   const int64_t wide = round_up(classes, kWide);
-  std::vector<double> transposed(static_cast<size_t>(width * wide));
+  std::vector<double> transposed(width * wide);
   for (int64_t k = 0; k < classes; ++k)
-    for (int64_t d = 0; d < width; ++d)
-      transposed[static_cast<size_t>(d * wide + k)] = weights[static_cast<size_t>(k * (width + 1) + d)];
-  std::vector<double> packed(static_cast<size_t>(exec.threads * width * kTall));
+    for (int64_t d = 0; d < width; ++d) transposed[d * wide + k] = weights[k * (width + 1) + d];
+  std::vector<double> packed(exec.threads * width * kTall);
   parallel_for(exec, (rows + kRowBlock - 1) / kRowBlock, [&](int64_t block, int thread) {
     const int64_t first = block * kRowBlock;
     logits_of_rows(features, first, std::min(kRowBlock, rows - first), weights, transposed, wide,
@@ -81,17 +79,16 @@ void linear_gradient(const CpuExec& exec, const ConstMatrix& features, std::span
                rows, first_column, first_column + columns, features.cols);
   const int64_t tall_tiles = (classes + kTall - 1) / kTall, tall = tall_tiles * kTall;
   // residuals in tiles of six classes, [tiles, N, 6]: what every task reads
-  std::vector<double> packed_residuals(static_cast<size_t>(tall * rows));
+  std::vector<double> packed_residuals(tall * rows);
   parallel_for(exec, tall_tiles, [&](int64_t tile, int) {
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t t = 0; t < kTall && tile * kTall + t < classes; ++t)
-        packed_residuals[static_cast<size_t>((tile * rows + i) * kTall + t)] =
-            residuals[static_cast<size_t>(i * classes + tile * kTall + t)];
+        packed_residuals[(tile * rows + i) * kTall + t] = residuals[i * classes + tile * kTall + t];
   });
   parallel_for(exec, (columns + kColumnBlock - 1) / kColumnBlock, [&](int64_t block, int) {
     const int64_t first = block * kColumnBlock, cols = std::min(kColumnBlock, columns - first);
     double packed[kRun * kColumnBlock] = {};
-    std::vector<double> tiles(static_cast<size_t>(2 * tall * kWide));  // [2, tall, 8]
+    std::vector<double> tiles(2 * tall * kWide);  // [2, tall, 8]
     for (int64_t begin = 0; begin < rows; begin += kRun) {
       const int64_t run = std::min(kRun, rows - begin);
       for (int64_t i = 0; i < run; ++i)
@@ -103,8 +100,7 @@ void linear_gradient(const CpuExec& exec, const ConstMatrix& features, std::span
     }
     for (int64_t k = 0; k < classes; ++k)
       for (int64_t c = 0; c < cols; ++c)
-        gradient[static_cast<size_t>(k * columns + first + c)] =
-            tiles[static_cast<size_t>((c / kWide * tall + k) * kWide + c % kWide)];
+        gradient[k * columns + first + c] = tiles[(c / kWide * tall + k) * kWide + c % kWide];
   });
 }
 

@@ -15,13 +15,13 @@ struct Tridiagonal {
 
 // A <- H A H, row by row from the last: H = 1 - u u^T / h maps row i of the leading block onto its last element.
 Tridiagonal reduce(std::vector<double>& a, int64_t n) {
-  const auto at = [&](int64_t row, int64_t col) -> double& { return a[static_cast<size_t>(row * n + col)]; };
+  const auto at = [&](int64_t row, int64_t col) -> double& { return a[row * n + col]; };
   Tridiagonal t{std::vector<double>(static_cast<size_t>(n)), std::vector<double>(static_cast<size_t>(n))};
-  std::vector<double> u(static_cast<size_t>(n)), p(static_cast<size_t>(n));
+  std::vector<double> u(n), p(static_cast<size_t>(n));
   for (int64_t i = n - 1; i >= 1; --i) {
     double scale = 0;
     for (int64_t k = 0; k < i; ++k) scale += std::abs(at(i, k));
-    double& coupling = t.beside[static_cast<size_t>(i - 1)];
+    double& coupling = t.beside[i - 1];
     double rest = 0;  // of the row but for its last element
     for (int64_t k = 0; k + 1 < i; ++k) rest += std::abs(at(i, k));
     if (rest == 0) {  // tridiagonal here already
@@ -30,35 +30,33 @@ Tridiagonal reduce(std::vector<double>& a, int64_t n) {
     }
     double h = 0;
     for (int64_t k = 0; k < i; ++k) {
-      u[static_cast<size_t>(k)] = at(i, k) / scale;
-      h += u[static_cast<size_t>(k)] * u[static_cast<size_t>(k)];
+      u[k] = at(i, k) / scale;
+      h += u[k] * u[k];
     }
-    const double last = u[static_cast<size_t>(i - 1)], root = last >= 0 ? -std::sqrt(h) : std::sqrt(h);
+    const double last = u[i - 1], root = last >= 0 ? -std::sqrt(h) : std::sqrt(h);
     coupling = scale * root;
     h -= last * root;  // |u|^2 / 2 of the reflection's vector
-    u[static_cast<size_t>(i - 1)] = last - root;
+    u[i - 1] = last - root;
     double inner = 0;  // u . A u / h
     std::fill_n(p.begin(), i, 0.0);
     for (int64_t row = 0; row < i; ++row) {  // p = A u from the lower triangle, each element used for both its places
-      const double own = u[static_cast<size_t>(row)];
+      const double own = u[row];
       double sum = at(row, row) * own;
       for (int64_t k = 0; k < row; ++k) {
-        sum += at(row, k) * u[static_cast<size_t>(k)];
-        p[static_cast<size_t>(k)] += at(row, k) * own;
+        sum += at(row, k) * u[k];
+        p[k] += at(row, k) * own;
       }
-      p[static_cast<size_t>(row)] += sum;
+      p[row] += sum;
     }
     for (int64_t k = 0; k < i; ++k) {
-      p[static_cast<size_t>(k)] /= h;
-      inner += u[static_cast<size_t>(k)] * p[static_cast<size_t>(k)];
+      p[k] /= h;
+      inner += u[k] * p[k];
     }
-    for (int64_t k = 0; k < i; ++k) p[static_cast<size_t>(k)] -= inner / (2 * h) * u[static_cast<size_t>(k)];
+    for (int64_t k = 0; k < i; ++k) p[k] -= inner / (2 * h) * u[k];
     for (int64_t row = 0; row < i; ++row)  // A - u q^T - q u^T
-      for (int64_t k = 0; k <= row; ++k)
-        at(row, k) -= u[static_cast<size_t>(row)] * p[static_cast<size_t>(k)] +
-                      p[static_cast<size_t>(row)] * u[static_cast<size_t>(k)];
+      for (int64_t k = 0; k <= row; ++k) at(row, k) -= u[row] * p[k] + p[row] * u[k];
   }
-  for (int64_t i = 0; i < n; ++i) t.diagonal[static_cast<size_t>(i)] = at(i, i);
+  for (int64_t i = 0; i < n; ++i) t.diagonal[i] = at(i, i);
   return t;
 }
 

@@ -68,7 +68,7 @@ void StreamingLoss::backward(const Matrix& grad_z) {
   SIMCLR_CHECK(has_forward_, "backward() without a forward() before it");
   has_forward_ = false;
   const auto log_denominators = log_denominators_.as<double>();  // [2B], by shard
-  const std::span<const double> own(saved_.log_denominators, static_cast<size_t>(problem_.anchors()));
+  const std::span<const double> own(saved_.log_denominators, problem_.anchors());
   collectives_.all_gather(own, log_denominators);
 
   const Matrix grad_e = rows_of(by_shard_).slice(0, problem_.anchors());  // [rows of this rank, C]

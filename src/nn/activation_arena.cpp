@@ -47,7 +47,7 @@ void ActivationArena::allocate(Context& context) {
 
 float* ActivationArena::data(int piece) const {
   if (memory_.bytes() == 0) return nullptr;
-  return reinterpret_cast<float*>(memory_.data() + pieces_.at(static_cast<size_t>(piece)).offset);
+  return reinterpret_cast<float*>(memory_.data() + pieces_.at(piece).offset);
 }
 
 }  // namespace simclr

@@ -79,7 +79,7 @@ void BatchNormLayer::initialize(float gamma) {
   Device& device = context_->device();
   initialize_constant(*context_, *weight_, gamma);
   initialize_constant(*context_, *bias_, 0.0F);
-  const std::vector<float> ones(static_cast<size_t>(channels_), 1.0F);
+  const std::vector<float> ones(channels_, 1.0F);
   device.zero(running_mean_->value, ones.size() * sizeof(float));
   device.upload(running_var_->value, ones.data(), ones.size() * sizeof(float));
 }

@@ -39,7 +39,7 @@ void initialize_uniform(const Context& context, const Parameter& p, int64_t fan_
 }
 
 void initialize_constant(const Context& context, const Parameter& p, float value) {
-  const std::vector<float> values(static_cast<size_t>(p.elements), value);
+  const std::vector<float> values(p.elements, value);
   context.device().upload(p.value, values.data(), values.size() * sizeof(float));
 }
 

@@ -56,7 +56,7 @@ class ParameterStore {
 
   std::span<float> gradients() const { return gradients_.as<float>(); }  // all, gaps included
   // The part that is to be summed over ranks: a prefix of gradients().
-  std::span<float> per_rank_gradients() const { return gradients().first(static_cast<size_t>(per_rank_elements_)); }
+  std::span<float> per_rank_gradients() const { return gradients().first(per_rank_elements_); }
 
  private:
   std::deque<Parameter> parameters_;

@@ -18,18 +18,18 @@ constexpr int64_t kMostPoints = 2000;
 // `most` numbers out of [0, count): one of each of so many equal parts, at a place that changes from part to part, so
 // that neither sorted classes nor classes in turn leave one out.
 std::vector<int64_t> spread(int64_t count, int64_t most) {
-  std::vector<int64_t> chosen(static_cast<size_t>(std::min(count, most)));
+  std::vector<int64_t> chosen(std::min(count, most));
   const auto parts = static_cast<int64_t>(chosen.size());
   for (int64_t i = 0; i < parts; ++i) {
     const int64_t begin = i * count / parts, size = (i + 1) * count / parts - begin;
-    chosen[static_cast<size_t>(i)] = begin + (i + i / size) % size;
+    chosen[i] = begin + (i + i / size) % size;
   }
   return chosen;
 }
 
 std::string label_of(const Dataset& dataset, int64_t i) {
   if (!dataset.has_labels()) return fmt::format("image {}", i);
-  return dataset.class_names()[static_cast<size_t>(dataset.label(i))];
+  return dataset.class_names()[dataset.label(i)];
 }
 
 std::string cell(const RgbImage& image, const std::string& alternative_text, const std::string& label,

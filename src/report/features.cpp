@@ -63,13 +63,13 @@ void apply_covariance(const std::vector<Vector>& rows, std::vector<Vector>& dire
 }  // namespace
 
 std::vector<Neighbor> nearest_rows(const ConstMatrix& bank, const ConstMatrix& queries, int64_t query, int64_t count) {
-  std::vector<Neighbor> all(static_cast<size_t>(bank.rows));
+  std::vector<Neighbor> all(bank.rows);
   const float* q = queries.row(query);
   for (int64_t r = 0; r < bank.rows; ++r) {
     const float* row = bank.row(r);
     double sum = 0;
     for (int64_t c = 0; c < bank.cols; ++c) sum += static_cast<double>(q[c]) * row[c];
-    all[static_cast<size_t>(r)] = {r, sum};
+    all[r] = {r, sum};
   }
   const auto end = all.begin() + std::min(count, bank.rows);
   std::partial_sort(all.begin(), end, all.end(), [](const Neighbor& a, const Neighbor& b) {

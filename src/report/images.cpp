@@ -31,7 +31,7 @@ void resize_into(const PlanarImage& image, int64_t height, int64_t width, RgbIma
 
 // A view with values in [0, 1], [3, size, size], as bytes in the same order.
 std::vector<uint8_t> bytes_of(const float* view, int64_t size) {
-  std::vector<uint8_t> bytes(static_cast<size_t>(3 * size * size));
+  std::vector<uint8_t> bytes(3 * size * size);
   for (size_t i = 0; i < bytes.size(); ++i)
     bytes[i] = static_cast<uint8_t>(std::lround(255 * std::clamp(view[i], 0.0F, 1.0F)));
   return bytes;

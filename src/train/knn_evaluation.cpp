@@ -6,7 +6,7 @@ namespace simclr {
 namespace {
 
 std::vector<int32_t> labels_of(const Dataset& dataset) {
-  std::vector<int32_t> labels(static_cast<size_t>(dataset.count()));
+  std::vector<int32_t> labels(dataset.count());
   for (size_t i = 0; i < labels.size(); ++i) labels[i] = dataset.label(static_cast<int64_t>(i));
   return labels;
 }

@@ -24,7 +24,7 @@ int64_t on_host(const MemoryNeed& need, const Parts& p) {
 MemoryClaim make_claim(const MemoryNeed& need, const Parts& p, int node, std::span<const MemoryBound> bounds) {
   MemoryClaim claim{.bytes = on_host(need, p) - need.file_pages, .node = node};
   for (const MemoryBound& bound : bounds.first(std::min(bounds.size(), MemoryClaim::kMostBounds)))
-    claim.bounds.at(static_cast<size_t>(claim.bound_count++)) = {.bytes = bound.bytes, .group = bound.group};
+    claim.bounds.at(claim.bound_count++) = {.bytes = bound.bytes, .group = bound.group};
   return claim;
 }
 
@@ -48,7 +48,7 @@ MemoryLimit limit_of(std::span<const MemoryDemand> demands, int64_t held) {
 }  // namespace
 
 std::vector<MemoryDemand> memory_demands(int rank, std::span<const MemoryClaim> claims) {
-  const MemoryClaim& mine = claims[static_cast<size_t>(rank)];
+  const MemoryClaim& mine = claims[rank];
   std::vector<MemoryDemand> demands;
   for (size_t i = 0; i < static_cast<size_t>(mine.bound_count); ++i) {
     MemoryDemand demand{.bound = i, .allowed = mine.bounds.at(i).bytes};

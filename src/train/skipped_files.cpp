@@ -26,9 +26,9 @@ void SkippedFiles::tell(Collectives& collectives) {
   const std::vector<int64_t> sizes = gather(collectives, static_cast<int64_t>(mine.size()));
   std::set<std::string> found;
   for (int rank = 0; rank < collectives.size(); ++rank) {
-    if (sizes[static_cast<size_t>(rank)] == 0) continue;
+    if (sizes[rank] == 0) continue;
     std::string text = rank == collectives.rank() ? mine : std::string();
-    text.resize(static_cast<size_t>(sizes[static_cast<size_t>(rank)]));
+    text.resize(sizes[rank]);
     collectives.broadcast(std::span(text), rank);
     for (size_t at = 0; at < text.size();) {
       const size_t end = text.find('\n', at);

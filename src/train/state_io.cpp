@@ -135,7 +135,7 @@ StateIo::StateIo(CheckpointStore store, CheckpointHeader header, Model& model, c
 std::vector<NamedTensor> StateIo::make_host_copy(Buffer& memory) const {
   int64_t bytes = 0;
   for (const auto& t : tensors_) bytes += t.bytes();
-  memory = Buffer(static_cast<size_t>(bytes));
+  memory = Buffer(bytes);
   std::vector<NamedTensor> copy = tensors_;
   std::byte* next = memory.data();
   for (auto& t : copy) {
@@ -299,7 +299,7 @@ int64_t StateIo::resume(const std::string& resume, const Settings& settings) {
 
 void StateIo::broadcast() {
   for (const auto& t : host_tensors_)
-    collectives_.broadcast(std::span(static_cast<float*>(t.data), static_cast<size_t>(elements_of(t.shape))), 0);
+    collectives_.broadcast(std::span(static_cast<float*>(t.data), elements_of(t.shape)), 0);
   upload();
 }
 

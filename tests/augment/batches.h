@@ -20,7 +20,7 @@ struct ImageArray {
       bytes.insert(bytes.end(), image.pixels.begin(), image.pixels.end());
       bytes.insert(bytes.end(), offsets.size() % 3, uint8_t{255});
     }
-    bytes.resize(static_cast<size_t>(offsets.back() + 3 * sizes.back().first * sizes.back().second));
+    bytes.resize(offsets.back() + 3 * sizes.back().first * sizes.back().second);
   }
   TestImage image_of(const ViewJob& job) const {
     const auto begin = bytes.begin() + job.offset;

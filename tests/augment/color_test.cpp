@@ -13,7 +13,7 @@ namespace {
 
 std::vector<float> noise(int64_t pixels, uint32_t seed = 5) {
   PhiloxStream stream({seed, 3}, 0, 0, 0);
-  std::vector<float> x(static_cast<size_t>(3 * pixels));
+  std::vector<float> x(3 * pixels);
   for (float& v : x) v = stream.uniform();
   return x;
 }

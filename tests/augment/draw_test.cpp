@@ -97,7 +97,7 @@ TEST(DrawView, FollowsTheStatedDistributions) {
     sigma += draw.blur_sigma;
     area += static_cast<double>(draw.crop.height * draw.crop.width) / 1e6;
     ++orders[draw.order];
-    if (draw.crop.height < 1000) ++tops[static_cast<size_t>(5 * draw.crop.top / (1000 - draw.crop.height + 1))];
+    if (draw.crop.height < 1000) ++tops[5 * draw.crop.top / (1000 - draw.crop.height + 1)];
     EXPECT_EQ(draw.crop.height, draw.crop.width);
     EXPECT_LE(draw.crop.top + draw.crop.height, 1000);
   }

@@ -53,7 +53,7 @@ inline std::vector<float> render(const TestImage& image, const ViewDraw& draw, c
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> scratch(static_cast<size_t>(view_scratch_bytes(params, image.height, image.width)) / sizeof(float),
                              kNan);
-  std::vector<float> out(static_cast<size_t>(3 * params.size * params.size), kNan);
+  std::vector<float> out(3 * params.size * params.size, kNan);
   render_view(image.view(), draw, params, std::as_writable_bytes(std::span(scratch)), out.data());
   return out;
 }

@@ -29,7 +29,7 @@ std::vector<float> views(Context& context, const Dataset& dataset, int64_t shard
     }
   }
   EXPECT_TRUE(std::all_of(all.begin() + count * kView, all.end(), [](float v) { return v == 0.0F; })) << "padding";
-  all.resize(static_cast<size_t>(count * kView));
+  all.resize(count * kView);
   return all;
 }
 

@@ -46,7 +46,7 @@ TEST(PairSource, HoldsTheTwoViewsOfEachImageInTurn) {
   std::vector<uint8_t> storage;
   for (size_t place = 0; place < 6; ++place) {
     const PlanarImage image = c.dataset->image(images[place], storage);
-    std::vector<std::byte> scratch(static_cast<size_t>(view_scratch_bytes(c.params, image.height, image.width)));
+    std::vector<std::byte> scratch(view_scratch_bytes(c.params, image.height, image.width));
     const ViewDraw draw = draw_view(c.params, philox_key(3, RandomPurpose::kViews),
                                     {.view = static_cast<uint32_t>(place % 2),
                                      .sample = static_cast<uint32_t>(images[place]),

@@ -91,7 +91,7 @@ TEST(RenderView, MatchesTheReference) {
   for (const auto& [height, width, size] :
        {std::tuple<int64_t, int64_t, int64_t>{32, 32, 32}, {41, 29, 31}, {96, 96, 33}, {1, 1, 8}, {5, 200, 16}}) {
     const ViewParams params = usual_views(size);
-    std::vector<double> reference(static_cast<size_t>(3 * size * size));
+    std::vector<double> reference(3 * size * size);
     for (uint32_t sample = 0; sample < 60; ++sample) {
       const TestImage image = noise_image(height, width, sample);
       const ViewDraw draw = draw_view(params, kKey, {.view = 1, .sample = sample, .epoch = 3}, height, width);
@@ -140,7 +140,7 @@ TEST(RenderWhole, ShowsTheCenterSquare) {
   EXPECT_EQ(center_square(4, 4), (CropBox{.top = 0, .left = 0, .height = 4, .width = 4}));
   const TestImage image = noise_image(8, 14, 2);
   const ViewParams params{.size = 4};
-  std::vector<std::byte> scratch(static_cast<size_t>(view_scratch_bytes(params, 8, 14)));
+  std::vector<std::byte> scratch(view_scratch_bytes(params, 8, 14));
   std::vector<float> whole_out(48), crop_out(48);
   render_whole(image.view(), params, scratch, whole_out.data());
   render_view(image.view(), {.crop = {.top = 0, .left = 3, .height = 8, .width = 8}}, params, scratch, crop_out.data());

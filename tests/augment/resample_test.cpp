@@ -91,8 +91,7 @@ TEST(ResizedCrop, MatchesTheDirectSumOfTheTriangleFilter) {
           weights += w;
         }
       }
-      ASSERT_NEAR(out[static_cast<size_t>(i)], sum / weights / 255, 1e-6)
-          << k.height << "x" << k.width << " to " << k.size << " at " << i;
+      ASSERT_NEAR(out[i], sum / weights / 255, 1e-6) << k.height << "x" << k.width << " to " << k.size << " at " << i;
     }
   }
 }
@@ -114,8 +113,7 @@ TEST(Blur, MatchesTheDirectConvolution) {
             weights += w;
           }
         }
-        ASSERT_NEAR(out[static_cast<size_t>(i)], sum / weights / 255, 1e-6)
-            << size << ", " << taps << " taps, sigma " << sigma;
+        ASSERT_NEAR(out[i], sum / weights / 255, 1e-6) << size << ", " << taps << " taps, sigma " << sigma;
       }
     }
   }

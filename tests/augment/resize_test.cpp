@@ -16,7 +16,7 @@ namespace {
 using namespace simclr::testing;
 
 std::vector<uint8_t> resized(const TestImage& image, int64_t height, int64_t width) {
-  std::vector<uint8_t> out(static_cast<size_t>(3 * height * width));
+  std::vector<uint8_t> out(3 * height * width);
   resize_image(image.view(), height, width, out.data());
   return out;
 }
@@ -37,7 +37,7 @@ TEST(ResizeImage, TheSameSizeIsTheIdentity) {
 TEST(ResizeImage, AgreesWithTheResamplerOfViews) {
   const TestImage image = noise_image(61, 45, 4);
   const std::vector<uint8_t> out = resized(image, 20, 20);
-  std::vector<std::byte> scratch(static_cast<size_t>(resized_crop_scratch_bytes(61, 45, 20)));
+  std::vector<std::byte> scratch(resized_crop_scratch_bytes(61, 45, 20));
   std::vector<float> expected(3 * 20 * 20);
   resized_crop(image.view(), {0, 0, 61, 45}, false, 20, scratch.data(), expected.data());
   for (size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i], 255 * expected[i], 0.501);

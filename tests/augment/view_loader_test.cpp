@@ -92,14 +92,11 @@ TEST(ViewLoader, FillsShardsWithView1ThenView2) {
   for (int64_t s = 0; s < 2; ++s) {
     const std::vector<int64_t> samples = plan.samples_of(5, 1 + s);
     for (int64_t k = 0; k < 4; ++k) {
-      EXPECT_EQ(batch.samples[static_cast<size_t>(4 * s + k)], samples[static_cast<size_t>(k)]);
-      const TestImage image =
-          noise_image(24 + samples[static_cast<size_t>(k)] % 17, 30 + samples[static_cast<size_t>(k)] % 5,
-                      static_cast<uint32_t>(samples[static_cast<size_t>(k)]));
+      EXPECT_EQ(batch.samples[4 * s + k], samples[k]);
+      const TestImage image = noise_image(24 + samples[k] % 17, 30 + samples[k] % 5, static_cast<uint32_t>(samples[k]));
       for (uint32_t view = 0; view < 2; ++view) {
-        const ViewDraw draw =
-            draw_view(params, philox_key(kSeed, RandomPurpose::kViews),
-                      {view, static_cast<uint32_t>(samples[static_cast<size_t>(k)]), 1}, image.height, image.width);
+        const ViewDraw draw = draw_view(params, philox_key(kSeed, RandomPurpose::kViews),
+                                        {view, static_cast<uint32_t>(samples[k]), 1}, image.height, image.width);
         const std::vector<float> expected = testing::render(image, draw, params);
         ASSERT_EQ(std::memcmp(batch.images.shard(s) + (4 * view + k) * batch.images.sample_elements(), expected.data(),
                               expected.size() * sizeof(float)),

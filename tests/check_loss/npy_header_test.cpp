@@ -18,7 +18,7 @@ using testing::npy_text;
 
 // A file of `start` and so many bytes of data, of which the parser sees what it may ask for.
 NpyHeader parse(const std::string& start, int64_t data_bytes) {
-  const std::string seen = start + std::string(static_cast<size_t>(std::min(data_bytes, kMostNpyHeaderBytes)), '\0');
+  const std::string seen = start + std::string(std::min(data_bytes, kMostNpyHeaderBytes), '\0');
   return parse_npy_header(testing::as_bytes(seen), static_cast<int64_t>(start.size()) + data_bytes);
 }
 

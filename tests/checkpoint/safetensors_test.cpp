@@ -67,7 +67,7 @@ TEST(Safetensors, ReadsBackEveryBitPattern) {
     ASSERT_NE(entry, nullptr) << tensor.name;
     EXPECT_EQ(entry->type, tensor.type);
     EXPECT_EQ(entry->shape, tensor.shape);
-    std::vector<char> read(static_cast<size_t>(tensor.bytes()), 'x');
+    std::vector<char> read(tensor.bytes(), 'x');
     file.read(*entry, read.data());
     EXPECT_TRUE(read.empty() || std::memcmp(read.data(), tensor.data, read.size()) == 0) << tensor.name;
   }

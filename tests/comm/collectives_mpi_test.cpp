@@ -28,7 +28,7 @@ double value(int rank, int64_t index) {
 
 template <typename T>
 std::vector<T> values(int rank, int64_t count) {
-  std::vector<T> result(static_cast<size_t>(count));
+  std::vector<T> result(count);
   for (int64_t i = 0; i < count; ++i) result[i] = static_cast<T>(value(rank, i));
   return result;
 }

@@ -31,8 +31,8 @@ double value(int rank, int64_t index) {
 
 template <typename T>
 std::vector<T> values(int rank, int64_t count) {
-  std::vector<T> result(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) result[static_cast<size_t>(i)] = static_cast<T>(value(rank, i));
+  std::vector<T> result(count);
+  for (int64_t i = 0; i < count; ++i) result[i] = static_cast<T>(value(rank, i));
   return result;
 }
 
@@ -78,19 +78,19 @@ void check_sums(Collectives& c, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     double sum = 0;
     for (int r = 0; r < c.size(); ++r) sum += value(r, i);
-    ASSERT_EQ(data[static_cast<size_t>(i)], static_cast<T>(sum)) << "element " << i << " of " << count;
+    ASSERT_EQ(data[i], static_cast<T>(sum)) << "element " << i << " of " << count;
   }
 }
 
 template <typename T>
 void check_scatter(Collectives& c, int64_t count) {
   const std::vector<T> send = values<T>(c.rank(), count * c.size());
-  std::vector<T> receive(static_cast<size_t>(count), std::numeric_limits<T>::quiet_NaN());
+  std::vector<T> receive(count, std::numeric_limits<T>::quiet_NaN());
   c.reduce_scatter(std::span(send), std::span(receive));
   for (int64_t i = 0; i < count; ++i) {
     double sum = 0;
     for (int r = 0; r < c.size(); ++r) sum += value(r, c.rank() * count + i);
-    ASSERT_EQ(receive[static_cast<size_t>(i)], static_cast<T>(sum)) << "element " << i << " of " << count;
+    ASSERT_EQ(receive[i], static_cast<T>(sum)) << "element " << i << " of " << count;
   }
 }
 
@@ -120,12 +120,11 @@ TEST_F(NcclCollectivesTest, AddInTheTreeOrder) {
     for (int r = 0; r < c.size(); ++r) {
       std::vector<float>& part = parts.emplace_back(static_cast<size_t>(count));
       for (int64_t i = 0; i < count; ++i)
-        part[static_cast<size_t>(i)] =
-            1.0F / static_cast<float>(3 + (i * 7 + r * r * 5) % 101) * (r % 2 ? 1e-3F : 1.0F);
+        part[i] = 1.0F / static_cast<float>(3 + (i * 7 + r * r * 5) % 101) * (r % 2 ? 1e-3F : 1.0F);
     }
-    std::vector<float> data = parts[static_cast<size_t>(c.rank())];
+    std::vector<float> data = parts[c.rank()];
     c.ordered_sum(std::span(data));
-    ordered_tree_sum<float>([&](int64_t i) { return parts[static_cast<size_t>(i)].data(); }, c.size(), 0, count);
+    ordered_tree_sum<float>([&](int64_t i) { return parts[i].data(); }, c.size(), 0, count);
     ASSERT_EQ(data, parts[0]) << count << " elements";
   }
 }
@@ -134,13 +133,13 @@ TEST_F(NcclCollectivesTest, GatherAndBroadcastBytesFloatsAndDoubles) {
   Collectives& c = fastest().staged;
   for (const int64_t count : kCounts) {
     const std::vector<double> send = values<double>(c.rank(), count);
-    std::vector<double> receive(static_cast<size_t>(count * c.size()), std::numeric_limits<double>::quiet_NaN());
+    std::vector<double> receive(count * c.size(), std::numeric_limits<double>::quiet_NaN());
     c.all_gather(std::span(send), std::span(receive));
     for (int r = 0; r < c.size(); ++r)
-      for (int64_t i = 0; i < count; ++i) ASSERT_EQ(receive[static_cast<size_t>(r * count + i)], value(r, i));
+      for (int64_t i = 0; i < count; ++i) ASSERT_EQ(receive[r * count + i], value(r, i));
 
-    std::vector<std::byte> mine(static_cast<size_t>(count), static_cast<std::byte>(c.rank() + 1));
-    std::vector<std::byte> all(static_cast<size_t>(count * c.size()), std::byte{255});
+    std::vector<std::byte> mine(count, static_cast<std::byte>(c.rank() + 1));
+    std::vector<std::byte> all(count * c.size(), std::byte{255});
     c.all_gather(std::span(mine), std::span(all));
     for (size_t i = 0; i < all.size(); ++i)
       ASSERT_EQ(static_cast<int>(all[i]), static_cast<int>(i) / static_cast<int>(count) + 1);
@@ -177,12 +176,12 @@ TEST_F(NcclCollectivesTest, SumBucketsBesideTheComputation) {
   reducer.finish();
   const Buffer after = gpu.context.allocate_elements<float>(count);
   device.copy(after.data(), gradients.data(), after.bytes());
-  std::vector<float> sums(static_cast<size_t>(count));
+  std::vector<float> sums(count);
   device.download(sums.data(), after.data(), after.bytes());
   for (int64_t i = 0; i < count; ++i) {
     double sum = 0;
     for (int r = 0; r < gpu.nccl->size(); ++r) sum += value(r, i);
-    ASSERT_EQ(sums[static_cast<size_t>(i)], static_cast<float>(sum)) << "element " << i;
+    ASSERT_EQ(sums[i], static_cast<float>(sum)) << "element " << i;
   }
 }
 
@@ -202,22 +201,21 @@ TEST_F(NcclCollectivesTest, StandInTheOrderOfTheComputation) {
     device.copy(send.data(), source.data(), send.bytes());  // queued
     gpu.nccl->all_gather(send.as<float>(), all.as<float>());
     device.copy(after.data(), all.data(), all.bytes());  // queued
-    std::vector<float> gathered(static_cast<size_t>(count * ranks));
+    std::vector<float> gathered(count * ranks);
     device.download(gathered.data(), after.data(), after.bytes());
     for (int r = 0; r < ranks; ++r)
-      for (int64_t i = 0; i < count; ++i)
-        ASSERT_EQ(gathered[static_cast<size_t>(r * count + i)], value(r, i) + round) << "round " << round;
+      for (int64_t i = 0; i < count; ++i) ASSERT_EQ(gathered[r * count + i], value(r, i) + round) << "round " << round;
 
     device.copy(send.data(), source.data(), send.bytes());  // queued
     gpu.nccl->start_ordered_sum(send.as<float>());
     gpu.nccl->finish_sums();
     device.copy(after.data(), send.data(), send.bytes());
-    std::vector<float> sums(static_cast<size_t>(count));
+    std::vector<float> sums(count);
     device.download(sums.data(), after.data(), send.bytes());
     for (int64_t i = 0; i < count; ++i) {
       double sum = 0;
       for (int r = 0; r < ranks; ++r) sum += value(r, i) + round;
-      ASSERT_EQ(sums[static_cast<size_t>(i)], static_cast<float>(sum)) << "round " << round;
+      ASSERT_EQ(sums[i], static_cast<float>(sum)) << "round " << round;
     }
   }
 }

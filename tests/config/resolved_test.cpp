@@ -161,7 +161,7 @@ class RandomSettings {
     const std::vector<std::string> parts = {"a",        " ", "#", ": ", "\"", "'", "\\",
                                             "\xC3\xBC", "-", "{", "]",  "&",  "%", "~"};
     std::string result = "t";
-    for (int i = whole(0, 8); i > 0; --i) result += parts[static_cast<size_t>(whole(0, 13))];
+    for (int i = whole(0, 8); i > 0; --i) result += parts[whole(0, 13)];
     return result;
   }
 

@@ -41,7 +41,7 @@ TEST_F(Cifar100, TakesTheFineLabelAndThePixelsBehindIt) {
   EXPECT_EQ(train.height, 32);
   EXPECT_EQ(train.labels, (std::vector<int32_t>{99, 0, 42}));
   EXPECT_EQ(test.labels, (std::vector<int32_t>{1}));
-  for (int k = 0; k < 3072; ++k) ASSERT_EQ(train.pixels[static_cast<size_t>(2 * 3072 + k)], (7 + k) % 256);
+  for (int k = 0; k < 3072; ++k) ASSERT_EQ(train.pixels[2 * 3072 + k], (7 + k) % 256);
 }
 
 TEST_F(Cifar100, KnowsTheClassesAndTakesOtherNamesForThem) {

@@ -63,8 +63,7 @@ TEST_F(Cifar10, ReadsRecordsInOrder) {
   EXPECT_EQ(train.height, 32);
   EXPECT_EQ(train.labels, (std::vector<int32_t>{1, 2, 2, 3, 3, 4, 4, 5, 5, 6}));
   EXPECT_EQ(test.labels, (std::vector<int32_t>{0, 1}));
-  for (int k = 0; k < 3072; ++k)
-    ASSERT_EQ(train.pixels[static_cast<size_t>(5 * 3072 + k)], (3 * 50 + 7 + k) % 256);  // file 3, record 1
+  for (int k = 0; k < 3072; ++k) ASSERT_EQ(train.pixels[5 * 3072 + k], (3 * 50 + 7 + k) % 256);  // file 3, record 1
   EXPECT_EQ(train.class_names[3], "cat");
 }
 

@@ -125,7 +125,7 @@ Bytes encode_png(const RawImage& image, const PngOptions& options) {
     for (int64_t y = 0; y < image.height; ++y) {
       Bytes row;
       for (int64_t i = 0; i < image.width * image.channels; ++i) {
-        const uint8_t value = image.values[static_cast<size_t>(y * image.width * image.channels + i)];
+        const uint8_t value = image.values[y * image.width * image.channels + i];
         row.insert(row.end(), options.bit_depth == 16 ? 2 : 1, value);
       }
       png_write_row(png, row.data());

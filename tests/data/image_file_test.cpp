@@ -30,7 +30,7 @@ struct Decoded {
   ImageInfo info;
   int64_t height = 0, width = 0;
   Bytes pixels;  // [3, height, width]
-  int at(int64_t c, int64_t y, int64_t x) const { return pixels[static_cast<size_t>((c * height + y) * width + x)]; }
+  int at(int64_t c, int64_t y, int64_t x) const { return pixels[(c * height + y) * width + x]; }
   std::array<double, 3> mean() const {
     std::array<double, 3> result{};
     const auto plane = static_cast<size_t>(height * width);
@@ -58,7 +58,7 @@ std::string refusal(const Bytes& file) {
 }
 
 void expect_color(const Decoded& d, int64_t y, int64_t x, const std::array<int, 3>& color, int tolerance) {
-  for (int64_t c = 0; c < 3; ++c) EXPECT_NEAR(d.at(c, y, x), color[static_cast<size_t>(c)], tolerance) << c;
+  for (int64_t c = 0; c < 3; ++c) EXPECT_NEAR(d.at(c, y, x), color[c], tolerance) << c;
 }
 
 TEST(ImageFile, PutsEveryOrientationUpright) {
@@ -81,7 +81,7 @@ TEST(ImageFile, PutsEveryOrientationUpright) {
       EXPECT_EQ(d.width, o >= 5 ? 32 : 48);
       EXPECT_EQ(d.info.height, d.height);
       EXPECT_EQ(d.info.width, d.width);
-      const auto [bottom, right] = corner[static_cast<size_t>(o - 1)];
+      const auto [bottom, right] = corner[o - 1];
       for (const bool low : {false, true}) {
         for (const bool far : {false, true}) {
           const bool red = low == bottom && far == right;

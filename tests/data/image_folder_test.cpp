@@ -145,7 +145,7 @@ TEST_F(ImageFolderTest, LetsTheNextGoodImageOfTheClassStandIn) {
   EXPECT_EQ(values(*set), expected);
   EXPECT_EQ(values(*set), expected);
   const auto again = open();
-  for (int64_t i = 7; i >= 0; --i) EXPECT_EQ(value(*again, i), expected[static_cast<size_t>(i)]) << "in any order";
+  for (int64_t i = 7; i >= 0; --i) EXPECT_EQ(value(*again, i), expected[i]) << "in any order";
   const std::vector<std::string> names = set->bad_files()->take_new();
   ASSERT_EQ(names.size(), 5u) << "each once";
   EXPECT_EQ(names[0], folder_.path().string() + "/train/a/0: the file is empty");

@@ -15,7 +15,7 @@ using testing::refusal;
 using testing::write_bytes;
 
 std::vector<uint8_t> pixels_of(int64_t height, int64_t width, int seed) {
-  std::vector<uint8_t> pixels(static_cast<size_t>(3 * height * width));
+  std::vector<uint8_t> pixels(3 * height * width);
   for (size_t k = 0; k < pixels.size(); ++k) pixels[k] = static_cast<uint8_t>(static_cast<size_t>(seed) + k);
   return pixels;
 }

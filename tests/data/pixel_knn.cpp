@@ -87,10 +87,9 @@ double pixel_knn_accuracy(const ImageSet& train, const ImageSet& test, size_t k)
     std::partial_sort(nearest.begin(), nearest.begin() + static_cast<std::ptrdiff_t>(k), nearest.end(),
                       [&](size_t x, size_t y) { return similarity[x] > similarity[y]; });
     std::vector<double> votes(train.class_names.size());
-    for (size_t n = 0; n < k; ++n)
-      votes[static_cast<size_t>(train.labels[nearest[n]])] += std::exp(similarity[nearest[n]] / 0.1);
+    for (size_t n = 0; n < k; ++n) votes[train.labels[nearest[n]]] += std::exp(similarity[nearest[n]] / 0.1);
     const auto best = std::max_element(votes.begin(), votes.end()) - votes.begin();
-    right += best == test.labels[static_cast<size_t>(q)];
+    right += best == test.labels[q];
   }
   return static_cast<double>(right) / static_cast<double>(test.count);
 }

@@ -58,7 +58,7 @@ TEST(Synthetic, DrawsBrightShapesOnADarkGround) {
     int64_t bright = 0;
     for (int64_t k = 0; k < kPixels; ++k)
       bright += 0.299 * p[k] + 0.587 * p[kPixels + k] + 0.114 * p[2 * kPixels + k] > 0.45 * 255;
-    share[static_cast<size_t>(i % 8)] += static_cast<double>(bright) / kPixels / 100;
+    share[i % 8] += static_cast<double>(bright) / kPixels / 100;
   }
   for (const double s : share) {
     EXPECT_GT(s, 0.08);

@@ -195,7 +195,7 @@ TEST(HostMatrix, IsACopyInFloat32) {
   EXPECT_EQ(fetched.cols, 5);
   EXPECT_EQ(fetched.stride, 8);
   EXPECT_EQ(fetched.type, DataType::kFloat32);
-  for (int64_t i = 0; i < 24; ++i) EXPECT_EQ(fetched.data[i], values[static_cast<size_t>(i)]);
+  for (int64_t i = 0; i < 24; ++i) EXPECT_EQ(fetched.data[i], values[i]);
 
   // bfloat16: 1, -2.5, the largest, infinity, a subnormal; another size in the same object.
   const std::vector<uint16_t> halves = {0x3F80, 0xC020, 0x7F7F, 0x7F80, 0x0001, 0x8000};

@@ -59,7 +59,7 @@ cudaUUID_t uuid_of(int physical) {
 }
 
 void describe(cudaDeviceProp& p, int device) {
-  const int physical = visible_devices()[static_cast<size_t>(device)];
+  const int physical = visible_devices()[device];
   p = {};
   std::snprintf(p.name, sizeof p.name, "Emulated GPU");
   p.uuid = uuid_of(physical);

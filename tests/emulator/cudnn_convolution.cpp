@@ -97,7 +97,7 @@ void scatter(const Convolution& v, const Tensor& t, void* data, int64_t i, const
 std::vector<float> transpose(const std::vector<float>& a, int64_t rows, int64_t cols) {
   std::vector<float> result(a.size());
   for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < cols; ++j) result[static_cast<size_t>(j * rows + i)] = a[static_cast<size_t>(i * cols + j)];
+    for (int64_t j = 0; j < cols; ++j) result[j * rows + i] = a[i * cols + j];
   return result;
 }
 
@@ -131,13 +131,13 @@ void for_each_tap(const Convolution& v, F&& f) {
 
 std::vector<float> dense(const Tensor& t, const void* data, int64_t entries, bool tf32) {
   const int64_t each = t.dims[1] * t.dims[2] * t.dims[3];
-  std::vector<float> result(static_cast<size_t>(entries * each));
+  std::vector<float> result(entries * each);
   for (int64_t i = 0; i < entries; ++i) gather(t, data, i, tf32, result.data() + i * each);
   return result;
 }
 
 std::vector<float> image_of(const Tensor& t, const void* data, int64_t i, bool tf32) {
-  std::vector<float> result(static_cast<size_t>(t.dims[1] * t.dims[2] * t.dims[3]));
+  std::vector<float> result(t.dims[1] * t.dims[2] * t.dims[3]);
   gather(t, data, i, tf32, result.data());
   return result;
 }
@@ -168,7 +168,7 @@ void backward_data(const Convolution& v, void* grad_x, const void* filter, const
 
 void backward_filter(const Convolution& v, const void* x, void* grad_filter, const void* grad_y, bool tf32) {
   const Sizes n(v);
-  std::vector<float> sum(static_cast<size_t>(n.k * n.r));  // [K, R]
+  std::vector<float> sum(n.k * n.r);  // [K, R]
   for (int64_t i = 0; i < v.x.dims[0]; ++i) {
     const std::vector<float> image = image_of(v.x, x, i, tf32), grad = image_of(v.y, grad_y, i, tf32);  // grad [K, P]
     std::vector<float> columns(n.columns());

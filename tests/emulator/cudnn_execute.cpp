@@ -93,7 +93,7 @@ cudnnStatus_t execute(cudnnContext* handle, const Object& plan, const Object& pa
     if (found == ids.end())
       return misuse(CUDNN_STATUS_BAD_PARAM, "cudnnBackendExecute: the variant pack has no pointer for %s (id %lld)",
                     ranges[i].name, static_cast<long long>(tensors[i]->id));
-    ranges[i].begin = pointers[static_cast<size_t>(found - ids.begin())];
+    ranges[i].begin = pointers[found - ids.begin()];
     if (reinterpret_cast<uintptr_t>(ranges[i].begin) % static_cast<uintptr_t>(tensors[i]->alignment) != 0)
       return misuse(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, "cudnnBackendExecute: %s is not aligned to %lld bytes",
                     ranges[i].name, static_cast<long long>(tensors[i]->alignment));

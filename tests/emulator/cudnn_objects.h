@@ -37,7 +37,7 @@ struct Object {
   std::vector<T> values(int name) const {
     const auto at = attributes.find(name);
     if (at == attributes.end()) return {};
-    std::vector<T> result(static_cast<size_t>(at->second.count));
+    std::vector<T> result(at->second.count);
     std::memcpy(result.data(), at->second.bytes.data(), at->second.bytes.size());
     return result;
   }

@@ -19,7 +19,7 @@ float towards_zero(double value) {
 
 void multiply_for_all_lanes(const std::array<uint64_t, kLanes>& operands) {
   const auto lane_operands = [&](int lane) -> const LaneOperands& {
-    return *reinterpret_cast<const LaneOperands*>(operands[static_cast<size_t>(lane)]);
+    return *reinterpret_cast<const LaneOperands*>(operands[lane]);
   };
   const int depth = lane_operands(0).depth;
   double a[kSide][kSide], b[kSide][kSide], sums[kSide][kSide];

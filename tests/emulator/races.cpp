@@ -54,7 +54,7 @@ int slot(int thread) {
 }
 
 void enter(int thread) {
-  __tsan_switch_to_fiber(fibers[static_cast<size_t>(slot(thread))], kNoOrder);
+  __tsan_switch_to_fiber(fibers[slot(thread)], kNoOrder);
 }
 
 void leave() {

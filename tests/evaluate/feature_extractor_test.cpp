@@ -27,7 +27,7 @@ struct NumberedImages {
             .feature_size = 3,
             .encode = [this, call_images](int64_t first, int64_t count) {
               constexpr int64_t kStride = 16;
-              memory.assign(static_cast<size_t>(call_images * kStride), std::numeric_limits<float>::quiet_NaN());
+              memory.assign(call_images * kStride, std::numeric_limits<float>::quiet_NaN());
               for (int64_t i = 0; i < count; ++i) {
                 float* row = memory.data() + i * kStride;
                 row[0] = static_cast<float>(first + i);

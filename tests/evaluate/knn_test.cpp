@@ -146,14 +146,13 @@ KnnResult reference(const Set& bank, const Set& queries, const KnnParams& params
     std::sort(all.begin(), all.end());
     std::map<int32_t, double> scores;
     for (int i = 0; i < params.k; ++i) {
-      scores[bank.labels[static_cast<size_t>(all[static_cast<size_t>(i)].second)]] +=
-          std::exp(-all[static_cast<size_t>(i)].first / params.temperature);
+      scores[bank.labels[all[i].second]] += std::exp(-all[i].first / params.temperature);
     }
     std::vector<std::pair<double, int32_t>> ranking;
     for (const auto& [label, score] : scores) ranking.emplace_back(-score, label);
     std::sort(ranking.begin(), ranking.end());
     for (size_t i = 0; i < std::min<size_t>(5, ranking.size()); ++i) {
-      if (ranking[i].second != queries.labels[static_cast<size_t>(q)]) continue;
+      if (ranking[i].second != queries.labels[q]) continue;
       result.top5_correct += 1;
       result.top1_correct += i == 0 ? 1 : 0;
     }

@@ -21,7 +21,7 @@ std::vector<int32_t> labels_of_classes(const std::vector<int>& sizes) {
 
 std::vector<int64_t> counts(const std::vector<int32_t>& labels, const std::vector<int64_t>& rows) {
   std::vector<int64_t> count(static_cast<size_t>(*std::max_element(labels.begin(), labels.end())) + 1);
-  for (const int64_t row : rows) ++count[static_cast<size_t>(labels[static_cast<size_t>(row)])];
+  for (const int64_t row : rows) ++count[labels[row]];
   return count;
 }
 

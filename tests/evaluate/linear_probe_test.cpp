@@ -56,7 +56,7 @@ long double plain_objective(const Set& set, int64_t classes, double c, const std
     }
     long double sum = 0;
     for (const long double logit : logits) sum += std::exp(logit);
-    loss += std::log(sum) - logits[static_cast<size_t>(set.labels[i])];
+    loss += std::log(sum) - logits[set.labels[i]];
   }
   for (size_t k = 0; k < static_cast<size_t>(classes); ++k)
     for (size_t d = 0; d < width; ++d)
@@ -80,22 +80,21 @@ TEST(LinearProducts, EqualPlainLoopsOnAwkwardSizes) {
         const Set set = random_set(rows, width, 3, 1);
         const ConstMatrix x = set.view().features;
         const std::vector<double> weights = random_weights(static_cast<size_t>(classes * (width + 1)), 1);
-        std::vector<double> logits(static_cast<size_t>(rows * classes), NAN);
+        std::vector<double> logits(rows * classes, NAN);
         linear_logits(CpuExec{.threads = 3}, x, weights, logits);
         const int64_t first = width / 3, columns = width - first;
-        std::vector<double> gradient(static_cast<size_t>(classes * columns), NAN);
+        std::vector<double> gradient(classes * columns, NAN);
         linear_gradient(CpuExec{.threads = 3}, x, logits, first, columns, gradient);
         for (int64_t k = 0; k < classes; ++k) {
           for (int64_t i = 0; i < rows; ++i) {
-            double sum = weights[static_cast<size_t>(k * (width + 1) + width)];
-            for (int64_t d = 0; d < width; ++d) sum += x.row(i)[d] * weights[static_cast<size_t>(k * (width + 1) + d)];
-            ASSERT_NEAR(logits[static_cast<size_t>(i * classes + k)], sum, 1e-12 * static_cast<double>(width) * 10);
+            double sum = weights[k * (width + 1) + width];
+            for (int64_t d = 0; d < width; ++d) sum += x.row(i)[d] * weights[k * (width + 1) + d];
+            ASSERT_NEAR(logits[i * classes + k], sum, 1e-12 * static_cast<double>(width) * 10);
           }
           for (int64_t d = 0; d < columns; ++d) {
             double sum = 0;
-            for (int64_t i = 0; i < rows; ++i)
-              sum += logits[static_cast<size_t>(i * classes + k)] * x.row(i)[first + d];
-            ASSERT_NEAR(gradient[static_cast<size_t>(k * columns + d)], sum, 1e-13 * static_cast<double>(rows) * 2000);
+            for (int64_t i = 0; i < rows; ++i) sum += logits[i * classes + k] * x.row(i)[first + d];
+            ASSERT_NEAR(gradient[k * columns + d], sum, 1e-13 * static_cast<double>(rows) * 2000);
           }
         }
       }

@@ -160,7 +160,7 @@ class ThreadCollectives : public Collectives {
     return fmt::format("{} of {} {}", name, span.count, type);
   }
   static void copy(void* to, const void* from, int64_t bytes) {
-    if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
+    if (bytes > 0) std::memcpy(to, from, bytes);
   }
   // Leaves the sum of elements [begin, end) over ranks, in tree order, in the stage of rank 0.
   void sum_slice(const std::string& operation, ConstTypedSpan data, int64_t begin, int64_t end) {

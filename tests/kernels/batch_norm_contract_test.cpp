@@ -177,7 +177,7 @@ TEST(BatchNorm, YMadeAnewHasTheSignOfTheStoredOne) {
   EXPECT_LT(passed, std::ssize(output) * 4 / 5);
 
   const auto backward = [&](const BatchNormBackward& how) {
-    std::vector<double> sums(static_cast<size_t>(batch_norm_sum_elements(z.c.shape.channels, 1)));
+    std::vector<double> sums(batch_norm_sum_elements(z.c.shape.channels, 1));
     FeatureMaps grad_x(z.c.shape);
     batch_norm_backward_sums(context.exec(), grad_y.view(), x.view(), statistics, how, nullptr, sums.data());
     batch_norm_backward_apply(context.exec(), grad_y.view(), x.view(), statistics, how, sums.data(), z.c.group_count(),
@@ -252,9 +252,9 @@ TEST(BatchNorm, RefusesWrongShapes) {
 // 1/sqrt(inf) = 0 would turn an overflow into a constant output that looks healthy.
 TEST(BatchNorm, AnOverflowOfTheSumsIsNaNAndNotZero) {
   const int64_t padded = channel_block();
-  std::vector<double> sums(static_cast<size_t>(2 * padded), 1.0), var(static_cast<size_t>(padded));
-  sums[static_cast<size_t>(padded)] = INFINITY;  // sum x^2 of channel 0
-  std::vector<float> mean(static_cast<size_t>(padded)), inv_std(static_cast<size_t>(padded));
+  std::vector<double> sums(2 * padded, 1.0), var(static_cast<size_t>(padded));
+  sums[padded] = INFINITY;  // sum x^2 of channel 0
+  std::vector<float> mean(padded), inv_std(static_cast<size_t>(padded));
   batch_norm_statistics(CpuExec{}, sums.data(), 2, 1, 4, 1e-5, {mean.data(), inv_std.data(), var.data()});
   EXPECT_TRUE(std::isnan(inv_std[0]));
   EXPECT_TRUE(std::isfinite(inv_std[1]));

@@ -20,8 +20,8 @@ TEST(BatchNormCuda, HandNumbers) {
   const BatchNormCase c{.shape = {.shards = 1, .samples = 2, .channels = 1, .height = 1, .width = 2}, .eps = 4};
   const BatchNormInputs in{.x = {1, 3, 5, 7}, .residual = {}, .grad_y = {1, 2, 3, 4}, .gamma = {3}, .beta = {1}};
   const auto got = run_batch_norm_on_cuda(DataType::kFloat32, c, 1, in);
-  EXPECT_EQ(got.sums[0], 16);                                     // 1+3+5+7
-  EXPECT_EQ(got.sums[static_cast<size_t>(channel_block())], 84);  // 1+9+25+49
+  EXPECT_EQ(got.sums[0], 16);                // 1+3+5+7
+  EXPECT_EQ(got.sums[channel_block()], 84);  // 1+9+25+49
   EXPECT_EQ(got.mean[0], 4);
   EXPECT_EQ(got.var[0], 5);
   EXPECT_THAT(got.y, ElementsAre(FloatEq(-2), FloatEq(0), FloatEq(2), FloatEq(4)));  // 3 xhat + 1

@@ -75,7 +75,7 @@ std::vector<double> sum_over_ranks(int ranks, int64_t elements, SumsOfRank&& sum
     parts.emplace_back(static_cast<size_t>(elements), std::numeric_limits<double>::quiet_NaN());
     sums_of_rank(r, parts.back().data());
   }
-  ordered_tree_sum<double>([&](int64_t r) { return parts[static_cast<size_t>(r)].data(); }, ranks, 0, elements);
+  ordered_tree_sum<double>([&](int64_t r) { return parts[r].data(); }, ranks, 0, elements);
   return parts[0];
 }
 

@@ -24,8 +24,8 @@ BatchNormInputs hand_inputs() {
 
 TEST(BatchNorm, HandNumbers) {
   const auto got = test::run_batch_norm(hand_case(), 1, 1, hand_inputs());
-  EXPECT_EQ(got.sums[0], 16);                                     // 1+3+5+7
-  EXPECT_EQ(got.sums[static_cast<size_t>(channel_block())], 84);  // 1+9+25+49
+  EXPECT_EQ(got.sums[0], 16);                // 1+3+5+7
+  EXPECT_EQ(got.sums[channel_block()], 84);  // 1+9+25+49
   EXPECT_EQ(got.mean[0], 4);
   EXPECT_EQ(got.var[0], 5);
   EXPECT_THAT(got.y, ElementsAre(FloatEq(-2), FloatEq(0), FloatEq(2), FloatEq(4)));  // 3 xhat + 1
@@ -57,7 +57,7 @@ TEST(BatchNorm, HandNumbersOfSeparateViews) {
   c.groups = 2, c.eps = 3;  // view 1 is 1 3, view 2 is 5 7: means 2 and 6, both variances 1, deviation sqrt(1 + 3) = 2
   const auto got = test::run_batch_norm(c, 1, 1, hand_inputs());
   EXPECT_EQ(got.mean[0], 2);
-  EXPECT_EQ(got.mean[static_cast<size_t>(channel_block())], 6);
+  EXPECT_EQ(got.mean[channel_block()], 6);
   EXPECT_THAT(got.y, ElementsAre(-0.5F, 2.5F, -0.5F, 2.5F));  // 3 * (+-1)/2 + 1
   EXPECT_THAT(got.grad_gamma, ElementsAre(1));                // (-1+2)/2 + (-3+4)/2
   // running mean: 0.1*2 = 0.2 after view 1, 0.9*0.2 + 0.1*6 = 0.78 after view 2; unbiased variances are 2 and 2:

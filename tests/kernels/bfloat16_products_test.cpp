@@ -139,7 +139,7 @@ TEST_F(Bfloat16Conv2dBits, RefusesFloatsForFeatureMaps) {
   const Exec exec = CpuExec{.precision = Precision::kBf16};
   const auto plan = make_conv2d_plan(exec, p);
   const test::FeatureMaps x(test::input_shape(p)), y(test::output_shape(p));
-  const std::vector<float> weight(static_cast<size_t>(p.weight_elements()));
+  const std::vector<float> weight(p.weight_elements());
   EXPECT_THAT([&] { conv2d_forward(exec, *plan, x.view(), weight.data(), y.view()); },
               test::fires("maps of 4 and 4 bytes an element, the device stores 2 and 2"));
 }
@@ -225,7 +225,7 @@ TEST_F(Bfloat16Linear, AgreesWithPlainLoops) {
       EXPECT_TRUE(test::within(c_got, want, bound(size, want, terms + 1, stored)));
     };
     const auto at = [](const std::vector<float>& m, int64_t cols) {
-      return [&m, cols](int64_t i, int64_t j) { return m[static_cast<size_t>(i * cols + j)]; };
+      return [&m, cols](int64_t i, int64_t j) { return m[i * cols + j]; };
     };
     const auto turned = [](auto f) { return [f](int64_t i, int64_t j) { return f(j, i); }; };
     const auto at_x = at(x, c.in), at_w = at(w, c.in), at_g = at(g, c.out);

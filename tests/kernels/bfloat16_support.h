@@ -79,8 +79,7 @@ class Bfloat16Matrix {
       : rows_(rows), cols_(cols), array_(static_cast<size_t>(rows * padded_cols(cols))) {}
   Bfloat16Matrix(int64_t rows, int64_t cols, std::span<const float> plain) : Bfloat16Matrix(rows, cols) {
     for (int64_t i = 0; i < rows; ++i)  // the padding stays NaN: it must not be read
-      for (int64_t j = 0; j < cols; ++j)
-        array_.elements()[at(i, j)] = to_bfloat16(plain[static_cast<size_t>(i * cols + j)]);
+      for (int64_t j = 0; j < cols; ++j) array_.elements()[at(i, j)] = to_bfloat16(plain[i * cols + j]);
   }
   Matrix view() const { return {array_.data(), rows_, cols_, padded_cols(cols_), DataType::kBfloat16}; }
   std::vector<float> plain() const {

@@ -143,7 +143,7 @@ template <typename Maps>
 MaxPool max_pool(const Exec& exec, const Shape& shape, const std::vector<float>& x, const std::vector<float>& grad_y) {
   const Maps in(shape, x), grad_out(pooled(shape), grad_y);
   const Maps out(pooled(shape)), grad_in(shape);
-  std::vector<uint8_t> winners(static_cast<size_t>(out.view().elements()), 255);
+  std::vector<uint8_t> winners(out.view().elements(), 255);
   max_pool_forward(exec, in.view(), out.view(), winners.data());
   max_pool_backward(exec, grad_out.view(), winners.data(), grad_in.view());
   EXPECT_TRUE(out.padding_is_zero() && grad_in.padding_is_zero());
@@ -170,11 +170,10 @@ TEST_F(Bfloat16Ops, AveragePoolRoundsOnce) {
     const auto x = rounded(test::random_values(shape.elements(), 1));
     const auto grad_y = rounded(test::random_values(rows * channels, 2));
     const FeatureMaps floats(shape, x), float_grad_x(shape);
-    std::vector<float> float_y(static_cast<size_t>(rows * stride)), float_grad_y(float_y.size(), test::kNaN);
+    std::vector<float> float_y(rows * stride), float_grad_y(float_y.size(), test::kNaN);
     const Matrix want_y{float_y.data(), rows, channels, stride},
         want_grad_y{float_grad_y.data(), rows, channels, stride};
-    for (int64_t i = 0; i < rows; ++i)
-      std::copy_n(&grad_y[static_cast<size_t>(i * channels)], channels, want_grad_y.row(i));
+    for (int64_t i = 0; i < rows; ++i) std::copy_n(&grad_y[i * channels], channels, want_grad_y.row(i));
     global_average_pool_forward(exec_, floats.view(), want_y);
     global_average_pool_backward(exec_, want_grad_y, float_grad_x.view());
 
@@ -266,7 +265,7 @@ TEST_F(Bfloat16Ops, TheDeviceStoresItAndTheHostReadsFloats) {
   HostMatrix host;
   const ConstMatrix fetched = host.fetch(*device, stored.view());
   EXPECT_EQ(fetched.type, DataType::kFloat32);
-  for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(fetched.row(i / 3)[i % 3], rounded(values)[static_cast<size_t>(i)]) << i;
+  for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(fetched.row(i / 3)[i % 3], rounded(values)[i]) << i;
 }
 
 TEST(Bfloat16, TheCpuRefusesPrecisionsThatItDoesNotHave) {

@@ -50,8 +50,7 @@ TEST(Error, CheckIsOneStatementAndEvaluatesOnce) {
 TEST(OrderedTree, SumsInTreeOrder) {
   const float e = 0x1p-24F;
   const auto tree = [](std::vector<float> v) {
-    ordered_tree_sum<float>([&](int64_t i) { return &v[static_cast<size_t>(i)]; }, static_cast<int64_t>(v.size()), 0,
-                            1);
+    ordered_tree_sum<float>([&](int64_t i) { return &v[i]; }, static_cast<int64_t>(v.size()), 0, 1);
     return v[0];
   };
   EXPECT_EQ(tree({5}), 5.0F);
@@ -63,7 +62,7 @@ TEST(OrderedTree, SumsInTreeOrder) {
 
 TEST(OrderedTree, TouchesItsRangeOnly) {
   std::vector<std::vector<double>> parts = {{1, 2, 3}, {10, 20, 30}, {100, 200, 300}, {1000, 2000, 3000}};
-  ordered_tree_sum<double>([&](int64_t i) { return parts[static_cast<size_t>(i)].data(); }, 4, 1, 2);
+  ordered_tree_sum<double>([&](int64_t i) { return parts[i].data(); }, 4, 1, 2);
   EXPECT_THAT(parts[0], testing::ElementsAre(1, 2222, 3));
   EXPECT_THAT(parts[1], testing::ElementsAre(10, 20, 30));
 }
@@ -71,17 +70,17 @@ TEST(OrderedTree, TouchesItsRangeOnly) {
 TEST(OrderedTree, RefusesCountsThatAreNoPowersOfTwo) {
   std::vector<float> v(8);
   for (const int64_t count : {0, 3, 6})
-    EXPECT_THAT([&] { ordered_tree_sum<float>([&](int64_t i) { return &v[static_cast<size_t>(i)]; }, count, 0, 1); },
+    EXPECT_THAT([&] { ordered_tree_sum<float>([&](int64_t i) { return &v[i]; }, count, 0, 1); },
                 test::fires("power of two"));
 }
 
 TEST(ParallelFor, RunsEveryIndexOnce) {
   for (const int threads : {1, 2, 5}) {
     for (const int64_t count : {0, 1, 2, 7, 100}) {
-      std::vector<std::atomic<int>> runs(static_cast<size_t>(count));
+      std::vector<std::atomic<int>> runs(count);
       parallel_for(CpuExec{.threads = threads}, count, [&](int64_t i, int thread) {
         EXPECT_TRUE(thread >= 0 && thread < threads);
-        ++runs[static_cast<size_t>(i)];
+        ++runs[i];
       });
       for (const auto& r : runs) EXPECT_EQ(r, 1);
     }
@@ -153,7 +152,7 @@ TEST(Views, RoundUp) {
 
 TEST(Views, FindSamplesShardsAndRows) {
   const int64_t block = channel_block();
-  std::vector<float> memory(static_cast<size_t>(2 * 3 * 2 * block * 4 * 5));
+  std::vector<float> memory(2 * 3 * 2 * block * 4 * 5);
   const Activation a{memory.data(), 2, 3, block + 1, 4, 5};
   EXPECT_EQ(a.padded_channels(), 2 * block);
   EXPECT_EQ(a.sample_elements(), 2 * block * 20);

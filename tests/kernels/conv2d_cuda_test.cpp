@@ -125,7 +125,7 @@ std::vector<Case> all_cases() {
 std::string cuda_case_name(const testing::TestParamInfo<Case>& tested) {
   const char* names[] = {"fp32", "tf32", "bf16"};
   return test::case_name({tested.param.p, tested.index}) + (tested.param.p.input_is_images ? "_images_" : "_") +
-         names[static_cast<size_t>(tested.param.precision)];
+         names[tested.param.precision];
 }
 
 class Conv2dCuda : public testing::TestWithParam<Case> {
@@ -180,8 +180,7 @@ TEST_P(Conv2dCuda, BitsDoNotDependOnTheShardsOfACall) {
     EXPECT_TRUE(test::same_bits(got.grad_x, part(whole.grad_x, s))) << "shard " << s;
     gradients.push_back(got.grad_weight);
   }
-  ordered_tree_sum<float>([&](int64_t s) { return gradients[static_cast<size_t>(s)].data(); }, p.shards, 0,
-                          p.weight_elements());
+  ordered_tree_sum<float>([&](int64_t s) { return gradients[s].data(); }, p.shards, 0, p.weight_elements());
   EXPECT_TRUE(test::same_bits(gradients[0], whole.grad_weight));
 }
 

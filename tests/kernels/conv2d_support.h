@@ -39,7 +39,7 @@ Results run(const Conv2dParams& p, int threads, const Inputs& in, const std::str
   Maps y(output_shape(p));
   const Maps grad_y(output_shape(p), in.grad_y);
   Results out;
-  out.grad_weight.assign(static_cast<size_t>(p.weight_elements()), kNaN);
+  out.grad_weight.assign(p.weight_elements(), kNaN);
   if (p.input_is_images) {
     const ConstImages x{in.x.data(), p.shards, p.samples, p.in_channels, p.height, p.width};
     conv2d_forward(exec, *plan, x, in.weight.data(), y.view());

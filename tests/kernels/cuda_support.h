@@ -116,22 +116,18 @@ class StoredArray {
 // From plain [rows, C, places] to [rows, places, padded] and back; the padding is filled with `padding`.
 inline std::vector<float> to_nhwc(std::span<const float> plain, int64_t rows, int64_t channels, int64_t places,
                                   int64_t padded, float padding = 0.0F) {
-  std::vector<float> nhwc(static_cast<size_t>(rows * places * padded), padding);
+  std::vector<float> nhwc(rows * places * padded, padding);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t c = 0; c < channels; ++c)
-      for (int64_t p = 0; p < places; ++p)
-        nhwc[static_cast<size_t>((i * places + p) * padded + c)] =
-            plain[static_cast<size_t>((i * channels + c) * places + p)];
+      for (int64_t p = 0; p < places; ++p) nhwc[(i * places + p) * padded + c] = plain[(i * channels + c) * places + p];
   return nhwc;
 }
 template <typename T>
 std::vector<T> from_nhwc(std::span<const T> nhwc, int64_t rows, int64_t channels, int64_t places, int64_t padded) {
-  std::vector<T> plain(static_cast<size_t>(rows * channels * places));
+  std::vector<T> plain(rows * channels * places);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t c = 0; c < channels; ++c)
-      for (int64_t p = 0; p < places; ++p)
-        plain[static_cast<size_t>((i * channels + c) * places + p)] =
-            nhwc[static_cast<size_t>((i * places + p) * padded + c)];
+      for (int64_t p = 0; p < places; ++p) plain[(i * channels + c) * places + p] = nhwc[(i * places + p) * padded + c];
   return plain;
 }
 inline bool padding_is_zero(std::span<const float> values, int64_t width, int64_t padded) {

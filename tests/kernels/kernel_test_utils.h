@@ -31,7 +31,7 @@ inline double sum_error(int64_t terms) {
 // Uniform in [low, high), a function of (seed, index).
 inline std::vector<float> random_values(int64_t count, uint32_t seed, float low = -1.0F, float high = 1.0F) {
   PhiloxStream stream(philox_key(seed, RandomPurpose::kInitialWeights), 0, 0, 0);
-  std::vector<float> values(static_cast<size_t>(count));
+  std::vector<float> values(count);
   for (float& v : values) v = stream.uniform(low, high);
   return values;
 }
@@ -90,7 +90,7 @@ class FeatureMaps {
   Activation view() const { return view_; }
   std::span<float> all() const { return buffer_.as<float>(); }  // padding included
   std::vector<float> plain() const {
-    std::vector<float> result(static_cast<size_t>(view_.shards * view_.samples * view_.channels * places()));
+    std::vector<float> result(view_.shards * view_.samples * view_.channels * places());
     for_each([&](size_t at, const float* v) { result[at] = *v; });
     return result;
   }

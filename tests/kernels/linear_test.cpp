@@ -23,7 +23,7 @@ struct PaddedMatrix {
       : memory(static_cast<size_t>(rows * stride), test::kNaN), view{memory.data(), rows, cols, stride} {}
   PaddedMatrix(int64_t rows, int64_t cols, int64_t stride, const std::vector<float>& plain)
       : PaddedMatrix(rows, cols, stride) {
-    for (int64_t i = 0; i < rows * cols; ++i) view.row(i / cols)[i % cols] = plain[static_cast<size_t>(i)];
+    for (int64_t i = 0; i < rows * cols; ++i) view.row(i / cols)[i % cols] = plain[i];
   }
   std::vector<float> plain() const {
     std::vector<float> result;
@@ -110,7 +110,7 @@ TEST(Linear, AgreesWithPlainLoops) {
       EXPECT_TRUE(test::within(c_got, want, [&](size_t i) { return test::sum_error(terms + 1) * size[i]; }));
     };
     const auto at = [](const std::vector<float>& m, int64_t cols) {
-      return [&m, cols](int64_t i, int64_t j) { return m[static_cast<size_t>(i * cols + j)]; };
+      return [&m, cols](int64_t i, int64_t j) { return m[i * cols + j]; };
     };
     const auto turned = [](auto f) { return [f](int64_t i, int64_t j) { return f(j, i); }; };
     const auto x = at(in.x, c.in), w = at(in.weight, c.in), g = at(in.grad_y, c.out);

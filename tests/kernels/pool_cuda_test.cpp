@@ -97,7 +97,7 @@ TEST_P(PoolCuda, AverageGivesWhatTheCpuGives) {
     const auto grad_y = test::as_stored(type_, test::random_values(shape.rows() * shape.channels, 2));
     const FeatureMaps host_x(shape, x);
     FeatureMaps host_grad_x(shape);
-    std::vector<float> host_y(static_cast<size_t>(shape.rows() * stride));
+    std::vector<float> host_y(shape.rows() * stride);
     auto host_grad_y = test::to_nhwc(grad_y, shape.rows(), shape.channels, 1, stride);
     global_average_pool_forward(cpu, host_x.view(), {host_y.data(), shape.rows(), shape.channels, stride});
     global_average_pool_backward(cpu, {host_grad_y.data(), shape.rows(), shape.channels, stride}, host_grad_x.view());

@@ -102,9 +102,9 @@ TEST(GlobalAveragePool, GivesTheDefinition) {
       const Exec exec = CpuExec{.threads = threads};
       const FeatureMaps in(shape, x);
       FeatureMaps grad_x(shape);
-      std::vector<float> y(static_cast<size_t>(shape.rows() * stride), test::kNaN), grad(y.size(), test::kNaN);
+      std::vector<float> y(shape.rows() * stride, test::kNaN), grad(y.size(), test::kNaN);
       for (int64_t i = 0; i < shape.rows() * shape.channels; ++i)
-        grad[static_cast<size_t>(i / shape.channels * stride + i % shape.channels)] = grad_y[static_cast<size_t>(i)];
+        grad[i / shape.channels * stride + i % shape.channels] = grad_y[i];
       global_average_pool_forward(exec, in.view(), {y.data(), shape.rows(), shape.channels, stride});
       global_average_pool_backward(exec, {grad.data(), shape.rows(), shape.channels, stride}, grad_x.view());
       EXPECT_TRUE(grad_x.padding_is_zero());
@@ -114,14 +114,13 @@ TEST(GlobalAveragePool, GivesTheDefinition) {
           double mean = 0;
           for (int64_t p = 0; p < places && c < shape.channels; ++p) {
             const int64_t map = i * shape.channels + c;
-            mean += x[static_cast<size_t>(map * places + p)] / static_cast<double>(places);
-            ASSERT_FLOAT_EQ(spread[static_cast<size_t>(map * places + p)],
-                            grad_y[static_cast<size_t>(map)] / static_cast<float>(places));
+            mean += x[map * places + p] / static_cast<double>(places);
+            ASSERT_FLOAT_EQ(spread[map * places + p], grad_y[map] / static_cast<float>(places));
           }
           // |x| <= 1: a sum of n terms in float errs by n u n at most, its n-th part by n u
-          ASSERT_NEAR(y[static_cast<size_t>(i * stride + c)], mean, static_cast<double>(places + 1) * test::kUnit);
+          ASSERT_NEAR(y[i * stride + c], mean, static_cast<double>(places + 1) * test::kUnit);
           if (c >= shape.channels) {
-            ASSERT_EQ(y[static_cast<size_t>(i * stride + c)], 0.0F);
+            ASSERT_EQ(y[i * stride + c], 0.0F);
           }
         }
       }

@@ -89,7 +89,7 @@ TEST(ReluAdd, CudaGoesRoundTheGrid) {
   const test::CudaRun run(test::precision_of(type), {});
   const int64_t n = kGrid + 5;
   const auto values = test::as_stored(type, test::random_values(1024, 1));
-  std::vector<float> tiled(static_cast<size_t>(n));
+  std::vector<float> tiled(n);
   for (size_t i = 0; i < tiled.size(); ++i) tiled[i] = values[i % values.size()];
   const StoredArray part(type, tiled), total(type, tiled);
   add_to(run.exec(), n, part.data(), total.data(), type);

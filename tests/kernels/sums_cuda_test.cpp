@@ -15,7 +15,7 @@ void check_sum(int64_t count, int64_t elements, int64_t stride) {
   ordered_sum(cuda.exec(), on_device.data(), count, stride, elements, sum.data());
   const std::vector<T> found = sum.download();
   ordered_sum(CpuExec{}, parts.data(), count, stride, elements, parts.data());
-  parts.resize(static_cast<size_t>(elements));
+  parts.resize(elements);
   EXPECT_EQ(found, parts) << count << " parts of " << elements;
 }
 

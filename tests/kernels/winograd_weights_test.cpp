@@ -48,7 +48,7 @@ class WinogradWeights : public testing::TestWithParam<Channels> {
   }
 
   std::vector<float> transform(const std::vector<float>& weight, Pass pass, int threads = 1) const {
-    std::vector<float> u(static_cast<size_t>(layout_.elements()), test::kNaN);
+    std::vector<float> u(layout_.elements(), test::kNaN);
     const bool forward = pass == Pass::kForward;
     conv2d::transform_weights(CpuExec{.threads = threads}, weight.data(), forward ? out_ : in_, forward ? in_ : out_,
                               pass, layout_, u.data());
@@ -122,8 +122,7 @@ TEST_P(WinogradWeights, OfBackwardDataAreTurnedAndTransposed) {
   std::vector<float> other(weight_.size());  // [in, out, 3, 3]
   for (int64_t o = 0; o < out_; ++o)
     for (int64_t i = 0; i < in_; ++i)
-      for (int64_t t = 0; t < 9; ++t)
-        other[static_cast<size_t>((i * out_ + o) * 9 + t)] = weight_[static_cast<size_t>((o * in_ + i) * 9 + 8 - t)];
+      for (int64_t t = 0; t < 9; ++t) other[(i * out_ + o) * 9 + t] = weight_[(o * in_ + i) * 9 + 8 - t];
   EXPECT_TRUE(test::same_bits(transform(other, Pass::kBackwardData), transform(weight_, Pass::kForward)));
 }
 

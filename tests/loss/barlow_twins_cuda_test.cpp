@@ -142,13 +142,12 @@ RanksRun run_ranks_on_gpu(const std::vector<float>& z, const LossShape& shape, c
     OverHost collectives(host, context.device());
     const auto loss = make_loss(context, collectives, settings, shape);
     const size_t before = context.allocated_bytes();
-    const CudaMatrix z_in(
-        kFloat, rows, shape.columns, stride,
-        std::span(z_by_shards).subspan(static_cast<size_t>(host.rank() * elements), static_cast<size_t>(elements)));
+    const CudaMatrix z_in(kFloat, rows, shape.columns, stride,
+                          std::span(z_by_shards).subspan(host.rank() * elements, elements));
     const CudaMatrix grad_z(kFloat, rows, shape.columns, stride);
     const double* value = loss->forward(z_in.view());
     loss->backward(grad_z.view());
-    context.device().download(&out.losses[static_cast<size_t>(host.rank())], value, sizeof(double));
+    context.device().download(&out.losses[host.rank()], value, sizeof(double));
     std::ranges::copy(grad_z.plain(), out.grad_z.begin() + host.rank() * elements);
     EXPECT_TRUE(grad_z.padding_is_zero());
     EXPECT_EQ(context.allocated_bytes(), before);  // no memory is taken within a step

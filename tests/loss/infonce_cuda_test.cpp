@@ -38,9 +38,8 @@ class CudaInfoNce {
   void backward() { infonce_backward(run_.exec(), e_all_.view(), p_, saved_, grad_anchors_.view(), grad_keys_.view()); }
   InfoNceOutputs read() const {
     const std::vector<std::byte> bytes = memory_.download();
-    std::vector<double> losses(static_cast<size_t>(p_.anchors()));
-    std::memcpy(losses.data(),
-                &bytes[static_cast<size_t>(reinterpret_cast<std::byte*>(saved_.losses) - memory_.data())],
+    std::vector<double> losses(p_.anchors());
+    std::memcpy(losses.data(), &bytes[reinterpret_cast<std::byte*>(saved_.losses) - memory_.data()],
                 losses.size() * sizeof(double));
     return {shard_loss_.download(), losses, grad_anchors_.plain(), grad_keys_.plain(),
             grad_anchors_.padding_is_zero() && grad_keys_.padding_is_zero()};

@@ -43,14 +43,14 @@ StreamingOutputs run(const std::vector<float>& e, const InfoNceProblem& p, int64
   streaming_forward(cuda.exec(), e_all.view(), p, saved, span_of(shard_loss));
   const auto anchors = static_cast<size_t>(p.anchors());
   const std::span<const double> denominators(gathered.count() == 0 ? saved.log_denominators : gathered.data(),
-                                             static_cast<size_t>(p.keys()));
+                                             p.keys());
   for (int i = 0; i < backwards; ++i) {
     streaming_backward(cuda.exec(), e_all.view(), p, saved, denominators, grad_e.view());
   }
   const std::vector<std::byte> bytes = memory.download();
   const auto saved_numbers = [&](const double* from) {
     std::vector<double> numbers(anchors);
-    std::memcpy(numbers.data(), &bytes[static_cast<size_t>(reinterpret_cast<const std::byte*>(from) - memory.data())],
+    std::memcpy(numbers.data(), &bytes[reinterpret_cast<const std::byte*>(from) - memory.data()],
                 anchors * sizeof(double));
     return numbers;
   };
@@ -81,7 +81,7 @@ TEST(StreamingCuda, IdenticalEmbeddingsGiveTheLogOfTheirCount) {
     for (const auto& [batch, temperature] :
          std::vector<std::pair<int64_t, double>>{{2, 0.005}, {2, 100.0}, {63, 0.1}, {130, 0.005}, {130, 0.5}}) {
       if (!fits(batch, columns)) continue;
-      std::vector<float> row(static_cast<size_t>(columns)), e;
+      std::vector<float> row(columns), e;
       row[0] = 1;
       if (columns > 4) row = normalized(testing::random_numbers(columns, 1), columns);
       for (int64_t i = 0; i < 2 * batch; ++i) e.insert(e.end(), row.begin(), row.end());

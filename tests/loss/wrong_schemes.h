@@ -26,9 +26,7 @@ class OwnSliceOnly : public ForwardingCollectives {
  public:
   using ForwardingCollectives::ForwardingCollectives;
   void reduce_scatter(ConstTypedSpan send, TypedSpan receive) override {
-    std::ranges::copy(
-        floats(send).subspan(static_cast<size_t>(rank() * receive.count), static_cast<size_t>(receive.count)),
-        floats(receive).begin());
+    std::ranges::copy(floats(send).subspan(rank() * receive.count, receive.count), floats(receive).begin());
   }
 };
 

@@ -88,14 +88,13 @@ void expect_same_gradients_from_any_memory(const EncoderSettings& settings) {
   arena.allocate(context);
   net.initialize(1);
   Images x{nullptr, kShards, 2 * kImages, 3, kSide, kSide};
-  std::vector<float> images(static_cast<size_t>(x.elements()));
+  std::vector<float> images(x.elements());
   for (size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i * 7919 % 1000) / 500.0F - 1.0F;
   x.data = images.data();
   const int64_t rows = lc.geometry.local_rows(), stride = padded_cols(net.out_features());
-  std::vector<float> grad(static_cast<size_t>(rows * stride));
+  std::vector<float> grad(rows * stride);
   for (int64_t i = 0; i < rows; ++i)
-    for (int64_t c = 0; c < net.out_features(); ++c)
-      grad[static_cast<size_t>(i * stride + c)] = static_cast<float>((i * 5 + c) % 7 - 3);
+    for (int64_t c = 0; c < net.out_features(); ++c) grad[i * stride + c] = static_cast<float>((i * 5 + c) % 7 - 3);
   const auto step = [&] {
     net.forward(Mode::kTrain, x);
     net.backward(ConstMatrix{grad.data(), rows, net.out_features(), stride}, nobody_waits);

@@ -20,7 +20,7 @@ TEST(InitializerCuda, UniformHasTheBitsOfTheCpu) {
   for (const int64_t count : kCounts) {
     const WeightStream stream = weight_stream(0xfedcba9876543210, "projector.0.weight");
     const test::DeviceArray<float> on_device(static_cast<size_t>(count));
-    std::vector<float> expected(static_cast<size_t>(count));
+    std::vector<float> expected(count);
     draw_uniform(cuda.exec(), stream, 0.3, {on_device.data(), on_device.count()});
     draw_uniform(CpuExec{}, stream, 0.3, expected);
     EXPECT_TRUE(test::same_bits(on_device.download(), expected)) << count;
@@ -48,7 +48,7 @@ TEST(InitializerCuda, NormalHasTheBitsOfTheCpu) {
     const WeightStream stream = weight_stream(3, "conv1.weight");
     const Normal drawn = draw_on_gpu(stream, 0.07, count);
     EXPECT_THAT(drawn.hard, ::testing::IsEmpty());  // these are easy: the seed is such
-    std::vector<float> expected(static_cast<size_t>(count));
+    std::vector<float> expected(count);
     HardToRound none;
     draw_normal(CpuExec{}, stream, 0.07, expected, &none);
     EXPECT_EQ(none.count, 0U);
@@ -72,7 +72,7 @@ TEST(InitializerCuda, LeavesToTheHostWhatIsHardToRound) {
     const Normal drawn = draw_on_gpu(stream, sigma, kHardElements);
     EXPECT_EQ(drawn.hard, std::vector{hard.element}) << hard.seed;
     for (int64_t i = 0; i < kHardElements; ++i) {
-      const float found = drawn.values[static_cast<size_t>(i)];
+      const float found = drawn.values[i];
       if (i == hard.element) {
         EXPECT_TRUE(std::isnan(found));
       } else {
@@ -122,7 +122,7 @@ TEST(ModelInitialisationCuda, HasTheBitsOfTheCpu) {
   SingleProcessCollectives one;
   const Model expected(cpu, one, geometry, settings, 8, 7), found(gpu, one, geometry, settings, 8, 7);
   const auto check = [&](const std::string& name, const float* on_gpu, const float* on_cpu, int64_t elements) {
-    std::vector<float> values(static_cast<size_t>(elements));
+    std::vector<float> values(elements);
     gpu.device().download(values.data(), on_gpu, values.size() * sizeof(float));
     EXPECT_TRUE(test::same_bits(values, std::span(on_cpu, values.size()))) << name;
   };

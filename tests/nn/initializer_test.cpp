@@ -167,7 +167,7 @@ TEST(ModelInitialization, DrawsEveryParameterAsTorchvisionDoes) {
   SingleProcessCollectives one;
   nn_test::RankNetwork net(wide_case(), one);
   for (const auto& p : net.store().parameters()) {
-    const std::span<const float> x(p.value, static_cast<size_t>(p.elements));
+    const std::span<const float> x(p.value, p.elements);
     if (p.shape.size() == 4) {
       expect_normal(x, std::sqrt(2.0 / static_cast<double>(p.shape[0] * p.shape[2] * p.shape[3])), p.name);
     } else if (p.name.starts_with("projector")) {  // weight [out, in] and bias [out] of a linear layer

@@ -149,7 +149,7 @@ TEST(ReferenceNetwork, SlopesAreTheLimitOfDifferences) {
   const auto x = test::widen(all_images(c, 1));
   const Tensors weights = net.tensors();
   Tensors plus = weights, minus = weights;
-  std::vector<double> slope(static_cast<size_t>(c.rows() * c.projector.output), 0.0);
+  std::vector<double> slope(c.rows() * c.projector.output, 0.0);
   for (const auto& p : net.store().parameters()) {  // one pass a parameter, to add up
     const auto d = random_signs(p.elements, 5);
     for (size_t k = 0; k < d.size(); ++k) {

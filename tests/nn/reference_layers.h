@@ -36,7 +36,7 @@ Maps<T> conv(const Maps<T>& x, const std::vector<T>& w, const ConvHow& how) {
       for (int64_t c = 0; c < x.channels; ++c) {
         for (int64_t tap = 0; tap < k * k; ++tap) {
           const int64_t u = tap / k - how.padding, v = tap % k - how.padding;
-          const T weight = w[static_cast<size_t>((o * x.channels + c) * k * k + tap)];
+          const T weight = w[(o * x.channels + c) * k * k + tap];
           for (int64_t p = 0; p < y.height; ++p) {
             if (p * s + u < 0 || p * s + u >= x.height) continue;
             const T* in = x.map(i, c) + (p * s + u) * x.width;

@@ -50,15 +50,15 @@ TEST(DrawPairs, AreTheViewsOfTheRun) {
   const auto pairs = draw_pairs(*dataset, settings, 3, 6, 16);
   ASSERT_EQ(pairs.size(), 6U);
   for (int64_t i = 0; i < 6; ++i) {
-    const AugmentedPair& pair = pairs[static_cast<size_t>(i)];
-    EXPECT_EQ(pair.sample, batch.samples[static_cast<size_t>(i)]);
+    const AugmentedPair& pair = pairs[i];
+    EXPECT_EQ(pair.sample, batch.samples[i]);
     for (int64_t v = 0; v < 2; ++v) {
       const float* view = batch.images.sample((2 * (i / 4) + v) * 4 + i % 4);
       for (int64_t p = 0; p < 16 * 16; ++p) {
         for (int64_t c = 0; c < 3; ++c) {
           const auto k = static_cast<size_t>(c);
           const float value = view[c * 256 + p] / params.inverse_std[k] + params.mean[k];
-          ASSERT_NEAR(pair.views[v].pixels[static_cast<size_t>(3 * p + c)], 255 * value, 0.51);
+          ASSERT_NEAR(pair.views[v].pixels[3 * p + c], 255 * value, 0.51);
         }
       }
     }

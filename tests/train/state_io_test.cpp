@@ -75,7 +75,7 @@ TEST(Saving, WritesTheStateOfItsMomentAndThoseThatFollowInOrder) {
     for (int64_t step = 1; step <= 3; ++step) {
       const SafetensorsFile file(folder.path() / fmt::format("checkpoints/step_{:08d}.safetensors", step));
       file.verify_checksum();
-      EXPECT_EQ(weights_sha256(file), expected[static_cast<size_t>(step - 1)]);
+      EXPECT_EQ(weights_sha256(file), expected[step - 1]);
     }
   });
 }

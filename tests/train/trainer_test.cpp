@@ -98,7 +98,7 @@ std::vector<End> train(const std::filesystem::path& folder, const Settings& sett
                          },
                      .geometry = parts.geometry,
                      .total_steps = kSteps});
-    End& end = ends[static_cast<size_t>(rank)];
+    End& end = ends[rank];
     try {
       end.outcome = trainer.run();
     } catch (const AgreedError& error) {

@@ -62,5 +62,5 @@ int run(std::span<char*> arguments) {
 }  // namespace simclr
 
 int main(int argc, char** argv) {
-  return simclr::run(std::span(argv, static_cast<size_t>(argc)));
+  return simclr::run(std::span(argv, argc));
 }

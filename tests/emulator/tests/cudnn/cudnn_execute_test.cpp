@@ -85,7 +85,7 @@ class DeviceTensor {
     std::vector<char> image(bytes());
     EXPECT_EQ(cudaMemcpyAsync(image.data(), data_, bytes(), cudaMemcpyDeviceToHost, stream_), cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
-    std::vector<float> result(static_cast<size_t>(product(dims_)));
+    std::vector<float> result(product(dims_));
     for_each([&](size_t to, size_t from) {
       result[to] = p_.type == CUDNN_DATA_FLOAT ? reinterpret_cast<float*>(image.data())[from]
                                                : __bfloat162float(reinterpret_cast<__nv_bfloat16*>(image.data())[from]);
@@ -158,7 +158,7 @@ class CudnnExecute : public testing::Test {
     EXPECT_EQ(cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count,
                                        &count, configs.data()),
               kOk);
-    configs.resize(static_cast<size_t>(count));  // what was asked for first is an upper bound
+    configs.resize(count);  // what was asked for first is an upper bound
     std::vector<Config> result;
     for (const Handle config : configs) result.push_back(read(config));
     return result;
@@ -174,7 +174,7 @@ class CudnnExecute : public testing::Test {
     result.notes.resize(CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
     cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
                              CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, result.notes.data());
-    result.notes.resize(static_cast<size_t>(count));
+    result.notes.resize(count);
     const Handle plan = objects_.make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, std::vector{handle_});
     set_object(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
@@ -201,7 +201,7 @@ class CudnnExecute : public testing::Test {
 std::vector<float> random_plain(const Dims& dims, unsigned seed) {
   std::mt19937 engine(seed);
   std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
-  std::vector<float> values(static_cast<size_t>(product(dims)));
+  std::vector<float> values(product(dims));
   for (float& v : values) v = __bfloat162float(__float2bfloat16(uniform(engine)));  // exact in both storage types
   return values;
 }
@@ -350,7 +350,7 @@ TEST_F(CudnnMisuse, WorkspaceIsChecked) {
 }
 
 TEST_F(CudnnMisuse, WorkspaceIsSpoilt) {
-  std::vector<unsigned char> bytes(static_cast<size_t>(offer_.workspace), 1);
+  std::vector<unsigned char> bytes(offer_.workspace, 1);
   ASSERT_EQ(cudaMemcpyAsync(workspace_, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, stream_), cudaSuccess);
   ASSERT_EQ(execute(x_.data, filter_.data, y_.data, workspace_), kOk);
   ASSERT_EQ(cudaMemcpyAsync(bytes.data(), workspace_, bytes.size(), cudaMemcpyDeviceToHost, stream_), cudaSuccess);

@@ -135,8 +135,7 @@ TEST_F(Nccl, GroupedSendsAndReceivesPassEachOther) {
   }
   ASSERT_EQ(ncclGroupEnd(), ncclSuccess);
   for (int r = 0; r < ranks; ++r)
-    EXPECT_TRUE(equal(received[static_cast<size_t>(r)]->values(),
-                      values_of<float>(r, count_of(r, rank), static_cast<size_t>(rank))))
+    EXPECT_TRUE(equal(received[r]->values(), values_of<float>(r, count_of(r, rank), static_cast<size_t>(rank))))
         << "from " << r;
 }
 
