@@ -20,8 +20,9 @@ void check_job(const ViewJob& job, const ViewParams& params, size_t bytes) {
   SIMCLR_CHECK(!job.draw.blur || params.blur_probability > 0, "a draw with blur for views without");
   std::array<bool, 4> seen{};
   for (const JitterOp op : job.draw.order) {
-    SIMCLR_CHECK(static_cast<size_t>(op) < seen.size() && !seen[op], "op {} in the jitter", static_cast<int>(op));
-    seen[op] = true;
+    SIMCLR_CHECK(static_cast<size_t>(op) < seen.size() && !seen[static_cast<size_t>(op)], "op {} in the jitter",
+                 static_cast<int>(op));
+    seen[static_cast<size_t>(op)] = true;
   }
 }
 

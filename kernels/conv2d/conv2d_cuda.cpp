@@ -65,7 +65,7 @@ class CudaConv2dPlan final : public Conv2dPlan {
     for (const auto pass :
          {cudnn::ConvPass::kForward, cudnn::ConvPass::kBackwardData, cudnn::ConvPass::kBackwardFilter}) {
       if (p.input_is_images && pass == cudnn::ConvPass::kBackwardData) continue;
-      const auto& plan = plans_[pass].emplace(choices.make(target, {pass, exec.precision, shape}));
+      const auto& plan = plans_[static_cast<size_t>(pass)].emplace(choices.make(target, {pass, exec.precision, shape}));
       library_bytes_ = std::max(library_bytes_, plan.workspace_bytes());
     }
     choices.expect_end();
@@ -109,8 +109,8 @@ class CudaConv2dPlan final : public Conv2dPlan {
   }
   void run(const CudaExec& exec, cudnn::ConvPass pass, const void* x, const void* stored_filter, const void* y,
            void* workspace) const {
-    plans_[pass]->run(exec.dnn, const_cast<void*>(x), const_cast<void*>(stored_filter), const_cast<void*>(y),
-                      workspace);
+    plans_[static_cast<size_t>(pass)]->run(exec.dnn, const_cast<void*>(x), const_cast<void*>(stored_filter),
+                                           const_cast<void*>(y), workspace);
   }
 
  private:

@@ -31,7 +31,7 @@ CpuCandidates candidates_of(const Conv2dParams& p, DataType stored, bool library
   const bool may = p.algorithm != ConvolutionAlgorithm::kDirect && !bf16 && library_has_winograd;
   CpuCandidates candidates;
   for (const Pass pass : kPasses) {
-    auto& list = candidates[pass];
+    auto& list = candidates[static_cast<size_t>(pass)];
     if (may && is_winograd_shape(p)) {
       if (pass != Pass::kBackwardWeights && (wanted || shared_winograd_is_faster(p)))
         list.push_back(CpuAlgorithm::kWinogradShared);
@@ -53,7 +53,7 @@ CpuCandidates candidates_of(const Conv2dParams& p, const std::string& choice) {
     const auto algorithm = static_cast<CpuAlgorithm>(name - std::begin(kNames));
     good = good && name != std::end(kNames) &&
            (pass != Pass::kBackwardWeights || algorithm != CpuAlgorithm::kWinogradShared);
-    candidates[pass] = {algorithm};
+    candidates[static_cast<size_t>(pass)] = {algorithm};
     rest.remove_prefix(std::min(end + kBetween.size(), rest.size()));
   }
   if (!good || !rest.empty())
@@ -68,7 +68,7 @@ std::string choice_text(const Conv2dParams& p, const CpuAlgorithms& algorithms) 
   for (const Pass pass : kPasses) {
     if (!has_pass(p, pass)) continue;
     text += text.empty() ? "" : kBetween;
-    text += kNames[algorithms[pass]];
+    text += kNames[algorithms[static_cast<size_t>(pass)]];
   }
   return text;
 }

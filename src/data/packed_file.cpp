@@ -184,7 +184,7 @@ PlanarImage PackedFile::image(const PackedEntry& entry) const {
 }
 
 std::string PackedFile::content_hash(Split split) const {
-  const auto& text = tail_.contents[split];
+  const auto& text = tail_.contents[static_cast<size_t>(split)];
   return {text.begin(), text.end()};
 }
 
