@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "src/check_loss/npy_file.h"
+#include "src/data/npy_file.h"
 
 namespace simclr {
 

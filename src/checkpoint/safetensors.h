@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "src/base/beat.h"
-#include "src/checkpoint/file_handle.h"
+#include "src/base/file_handle.h"
 #include "src/checkpoint/safetensors_header.h"
 
 namespace simclr {

@@ -4,9 +4,9 @@
 
 #include "src/base/file.h"
 #include "src/base/log.h"
-#include "src/check_loss/npy_header.h"
 #include "src/comm/agreement.h"
 #include "src/commands/trained_encoder.h"
+#include "src/data/npy_header.h"
 
 namespace simclr {
 namespace {

@@ -8,7 +8,7 @@
 #include "kernels/common/views.h"
 #include "src/base/beat.h"
 #include "src/data/dataset.h"
-#include "src/metrics/png_image.h"
+#include "src/data/png_image.h"
 
 namespace simclr {
 

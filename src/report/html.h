@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/metrics/png_image.h"
+#include "src/data/png_image.h"
 
 namespace simclr {
 

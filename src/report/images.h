@@ -7,7 +7,7 @@
 
 #include "src/config/settings.h"
 #include "src/data/dataset.h"
-#include "src/metrics/png_image.h"
+#include "src/data/png_image.h"
 
 namespace simclr {
 

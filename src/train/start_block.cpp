@@ -3,9 +3,9 @@
 #include "src/base/version.h"
 #include "src/checkpoint/safetensors_header.h"
 #include "src/comm/nccl_collectives.h"
-#include "src/comm/processor.h"
 #include "src/config/enum_names.h"
 #include "src/config/resolved.h"
+#include "src/device/processor.h"
 
 namespace simclr {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "src/check_loss/report.h"
 #include "tests/check_loss/loss_parts.h"
-#include "tests/check_loss/npy_testing.h"
 #include "tests/checkpoint/test_files.h"
+#include "tests/data/npy_support.h"
 #include "tests/loss/loss_testing.h"
 
 namespace simclr {

@@ -6,7 +6,7 @@
 
 #include "tests/check_loss/long_double_infonce.h"
 #include "tests/check_loss/loss_parts.h"
-#include "tests/check_loss/npy_testing.h"
+#include "tests/data/npy_support.h"
 #include "tests/loss/loss_testing.h"
 
 namespace simclr {

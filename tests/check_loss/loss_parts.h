@@ -9,6 +9,7 @@
 
 #include "src/check_loss/exact_infonce.h"
 #include "src/check_loss/training_infonce.h"
+#include "tests/data/npy_support.h"
 
 namespace simclr::testing {
 
@@ -49,6 +50,15 @@ WholeLoss<typename Loss::Element> run_parts(const ViewPair& views, const LossSet
     std::copy_n(&grad[in_image_order * columns], columns, &out.grad_z[row * columns]);
   }
   return out;
+}
+
+// z [2N, C], rows [view 1 of 0..N-1 ; view 2 of 0..N-1].
+template <typename T>
+ViewPair view_pair(const std::vector<T>& z, int64_t columns) {
+  const auto half = static_cast<std::ptrdiff_t>(z.size() / 2);
+  return {.paths = {"z1.npy", "z2.npy"},
+          .views = {npy_matrix(std::vector<T>(z.begin(), z.begin() + half), columns),
+                    npy_matrix(std::vector<T>(z.begin() + half, z.end()), columns)}};
 }
 
 }  // namespace simclr::testing

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "src/comm/mpi_session.h"
-#include "src/comm/processor.h"
 #include "src/comm/single_process_collectives.h"
 #include "src/comm/stop_signals.h"
 #include "src/comm/topology.h"
@@ -125,16 +124,6 @@ TEST(Topology, OfThisProcess) {
   EXPECT_EQ(t.host(), host_name());
   EXPECT_GE(t.fair_cores, 1);
   EXPECT_EQ(t.fair_cores, t.allowed_cores[0]);
-}
-
-TEST(Processor, ReadsModelAndInstructionSets) {
-  EXPECT_EQ(describe_cpuinfo(
-                "processor\t: 0\nmodel name\t: Fast CPU\nflags\t\t: fpu avx2 fma avx512fake\n\nmodel name\t: other\n"),
-            "Fast CPU, fma avx2");
-  EXPECT_EQ(describe_cpuinfo("CPU implementer\t: 0x41\nCPU part\t: 0xd40\nFeatures\t: asimd sve\n"),
-            "implementer 0x41 part 0xd40, asimd sve");
-  EXPECT_EQ(describe_cpuinfo(""), "implementer  part , no known vector instructions");
-  EXPECT_EQ(processor_model(), processor_model());
 }
 
 // In a process of its own: a stop that was asked for stays asked for, also for the tests that come after.

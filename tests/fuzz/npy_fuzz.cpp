@@ -1,5 +1,5 @@
 // .npy files: any file. What is read has as many finite numbers as it says.
-#include "src/check_loss/npy_file.h"
+#include "src/data/npy_file.h"
 #include "tests/fuzz/fuzz_input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {

@@ -1,5 +1,5 @@
 // The simplified interface of libpng (png.h, "simplified API"): it keeps its longjmp to itself.
-#include "src/metrics/png_image.h"
+#include "src/data/png_image.h"
 
 #include <png.h>
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "src/check_loss/npy_header.h"
+#include "src/data/npy_header.h"
 
 namespace simclr {
 

@@ -1,4 +1,4 @@
-#include "src/comm/processor.h"
+#include "src/device/processor.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// Files: what is written reads back, and what cannot be a pair of views is refused by one line with its path.
-#include "src/check_loss/npy_file.h"
+// What is written reads back, and what is not a matrix of finite numbers is refused by one line with its path.
+#include "src/data/npy_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/check_loss/npy_testing.h"
 #include "tests/checkpoint/test_files.h"
+#include "tests/data/npy_support.h"
 
 namespace simclr {
 namespace {
@@ -29,8 +29,7 @@ class NpyFile : public ::testing::Test {
   template <typename T>
   std::filesystem::path write_matrix(const std::string& name, const std::vector<T>& numbers,
                                      const std::string& shape) const {
-    return write(name,
-                 npy_start(npy_text(sizeof(T) == 4 ? "'<f4'" : "'<f8'", "False", shape)) + testing::bytes_of(numbers));
+    return write(name, testing::npy_bytes(numbers, shape));
   }
   // The refusal names the file.
   static std::string refusal(const std::filesystem::path& path) {
@@ -97,38 +96,6 @@ TEST_F(NpyFile, NamesTheFirstNumberThatIsNotFinite) {
               HasSubstr("row 2, column 0 (both from 0) is -inf"));
   EXPECT_THAT(refusal(write_matrix<double>("nan64.npy", {static_cast<double>(nan), 2}, "(1, 2)")),
               HasSubstr("row 0, column 0"));
-}
-
-TEST_F(NpyFile, HoldsTwoViewsTogether) {
-  const auto a = write_matrix<float>("a.npy", {1, 2, 3, 4, 5, 6}, "(3, 2)");
-  const auto refuse_pair = [&](const std::filesystem::path& b) {
-    return error_text([&] { read_views(a, b); }, ExitCode::kData);
-  };
-  EXPECT_EQ(read_views(a, a).images(), 3);
-  EXPECT_THAT(refuse_pair(write_matrix<float>("b.npy", {1, 2, 3, 4, 5, 6}, "(2, 3)")),
-              AllOf(HasSubstr("a.npy is [3, 2] and "), HasSubstr("b.npy is [2, 3]")));
-  EXPECT_THAT(refuse_pair(write_matrix<float>("c.npy", {1, 2, 3, 4}, "(2, 2)")), HasSubstr("c.npy is [2, 2]"));
-  EXPECT_THAT(refuse_pair(write_matrix<double>("d.npy", {1, 2, 3, 4, 5, 6}, "(3, 2)")),
-              AllOf(HasSubstr("a.npy is float32 and "), HasSubstr("d.npy is float64")));
-  const auto one = write_matrix<float>("one.npy", {1, 2}, "(1, 2)");
-  EXPECT_THAT(error_text([&] { read_views(one, one); }, ExitCode::kData), HasSubstr("has 1 row"));
-}
-
-// Consecutive, all of them, none twice; as even as it goes.
-TEST(ImagesOfRank, CoverAllImages) {
-  for (const int64_t images : {1, 2, 7, 8, 100}) {
-    for (const int ranks : {1, 2, 3, 4, 9}) {
-      int64_t next = 0;
-      for (int rank = 0; rank < ranks; ++rank) {
-        const ImageRange range = images_of_rank(images, rank, ranks);
-        EXPECT_EQ(range.first, next);
-        EXPECT_GE(range.count, images / ranks);
-        EXPECT_LE(range.count, images / ranks + 1);
-        next += range.count;
-      }
-      EXPECT_EQ(next, images);
-    }
-  }
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // Headers that numpy writes, each fault with the line that a user reads, and bytes that nobody wrote.
-#include "src/check_loss/npy_header.h"
+#include "src/data/npy_header.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "tests/check_loss/npy_testing.h"
 #include "tests/checkpoint/test_files.h"
+#include "tests/data/npy_support.h"
 
 namespace simclr {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/check_loss/npy_file.h"
+#include "src/data/npy_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "src/base/file.h"
-#include "src/checkpoint/file_handle.h"
+#include "src/base/file_handle.h"
 #include "src/config/faults.h"
 
 namespace simclr {

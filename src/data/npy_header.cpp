@@ -1,7 +1,7 @@
 // magic "\x93NUMPY", version (2 bytes), length of the text (2 bytes; 4 from version 2.0 on), text: a Python dictionary
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (4, 8), }
 // then spaces and a newline. Read with a parser of these few forms, not with patterns: order and spaces are free.
-#include "src/check_loss/npy_header.h"
+#include "src/data/npy_header.h"
 
 #include <algorithm>
 #include <optional>

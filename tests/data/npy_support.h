@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/check_loss/views.h"
+#include "src/data/npy_file.h"
 
 namespace simclr::testing {
 
@@ -31,6 +31,12 @@ std::string bytes_of(const std::vector<T>& numbers) {
   return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(T)};
 }
 
+// A whole file; shape "(3, 2)".
+template <typename T>
+std::string npy_bytes(const std::vector<T>& numbers, const std::string& shape) {
+  return npy_start(npy_text(sizeof(T) == 4 ? "'<f4'" : "'<f8'", "False", shape)) + bytes_of(numbers);
+}
+
 inline std::span<const std::byte> as_bytes(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
@@ -44,15 +50,6 @@ NpyMatrix npy_matrix(const std::vector<T>& numbers, int64_t columns) {
                 .data = std::vector<std::byte>(numbers.size() * sizeof(T))};
   std::memcpy(out.data.data(), numbers.data(), out.data.size());
   return out;
-}
-
-// z [2N, C], rows [view 1 of 0..N-1 ; view 2 of 0..N-1].
-template <typename T>
-ViewPair view_pair(const std::vector<T>& z, int64_t columns) {
-  const auto half = static_cast<std::ptrdiff_t>(z.size() / 2);
-  return {.paths = {"z1.npy", "z2.npy"},
-          .views = {npy_matrix(std::vector<T>(z.begin(), z.begin() + half), columns),
-                    npy_matrix(std::vector<T>(z.begin() + half, z.end()), columns)}};
 }
 
 }  // namespace simclr::testing
