@@ -68,7 +68,7 @@ std::string choice_text(const Conv2dParams& p, const CpuAlgorithms& algorithms) 
   for (const Pass pass : kPasses) {
     if (!has_pass(p, pass)) continue;
     text += text.empty() ? "" : kBetween;
-    text += kNames[algorithms[static_cast<size_t>(pass)]];
+    text += kNames[static_cast<size_t>(algorithms[static_cast<size_t>(pass)])];
   }
   return text;
 }
