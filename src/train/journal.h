@@ -39,7 +39,6 @@ class Journal {
   void sync();  // the event file, to the disk
 
   bool has_report() const { return report_; }
-  static constexpr const char* kReportName = "report.html";
 
  private:
   void add_grid(int64_t step, const std::string& tag, const std::vector<std::vector<RgbImage>>& rows);
@@ -52,9 +51,5 @@ class Journal {
   RunHistory history_;
   ReportParts parts_;
 };
-
-// `simclr_train report`: the report of a run folder as metrics.jsonl, config.yaml and status.json now stand, with the
-// images and the facts that its earlier report shows. Returns a line that tells of it.
-std::string rewrite_report(const std::filesystem::path& folder);
 
 }  // namespace simclr

@@ -18,6 +18,7 @@
 #include "src/config/resolved.h"
 #include "src/config/validator.h"
 #include "src/device/processor.h"
+#include "src/report/report_file.h"
 #include "src/train/memory_check.h"
 #include "src/train/memory_need.h"
 #include "src/train/set_up.h"
@@ -76,8 +77,8 @@ std::filesystem::path open_run_folder(const CommandLine& line, const Settings& s
     run.folder_lock = std::make_unique<FolderLock>(folder, kLockPatienceS, [&] { run.heartbeat.beat(); });
     if (!run.folder_lock->warning().empty()) log_warning("{}", run.folder_lock->warning());
     // What write_file_durably() and DurableFile write right in this folder.
-    for (const char* name : {"status.json", "config.yaml", "metrics.jsonl", "best.safetensors", Journal::kReportName,
-                             StepProfile::kTableName})
+    for (const char* name :
+         {"status.json", "config.yaml", "metrics.jsonl", "best.safetensors", kReportName, StepProfile::kTableName})
       for (const auto& left : remove_temporaries_of(folder / name))
         log_warning("removed {}, left by an ended process", left);
   });
@@ -155,7 +156,7 @@ void log_end(const RunHandles& run, const Settings& settings, bool labeled, int6
   log_final(fmt::format("finished after step {} in {}: {}{}", step,
                         format_duration(monotonic_seconds() - run.started_s),
                         (run.run_folder / run.status.checkpoint).string(),
-                        settings.log.report ? " and " + (run.run_folder / Journal::kReportName).string() : ""));
+                        settings.log.report ? " and " + (run.run_folder / kReportName).string() : ""));
   const std::string folder = run.run_folder.string();
   log_final(labeled ? fmt::format("next: simclr_train evaluate {}", folder)
                     : fmt::format("next: simclr_train export {} --output encoder.safetensors", folder));

@@ -1,4 +1,4 @@
-#include "src/check_loss/report.h"
+#include "src/commands/loss_report.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // The lines that people and scripts look for in the output of `info`.
-#include "src/checkpoint/info.h"
+#include "src/commands/info.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // Text of a checkpoint's contents.
-#include "src/checkpoint/info.h"
+#include "src/commands/info.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "src/commands/export_encoder.h"
+#include "src/commands/export.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // What ranks exchange here: d (the log-denominators) before backward, losses and gradients for the one that prints.
-#include "src/check_loss/check_loss.h"
+#include "src/commands/loss.h"
 
 #include <cmath>
 #include <new>
@@ -10,11 +10,11 @@
 #include "src/base/sha256.h"
 #include "src/base/version.h"
 #include "src/check_loss/exact_infonce.h"
-#include "src/check_loss/report.h"
 #include "src/check_loss/training_infonce.h"
 #include "src/check_loss/views.h"
 #include "src/comm/agreement.h"
 #include "src/comm/topology.h"
+#include "src/commands/loss_report.h"
 #include "src/config/faults.h"
 
 namespace simclr {

@@ -1,4 +1,4 @@
-#include "src/report/preview.h"
+#include "src/commands/preview.h"
 
 #include <algorithm>
 
