@@ -25,7 +25,7 @@ PLACES = [
     ("oneDNN, cuDNN and cuBLAS", re.compile(r"(oneapi/dnnl/.*|dnnl.*|cudnn.*|cublas.*)$"), ["kernels", "src/device", "bench"]),
 ]
 # Stands on the other side of NVIDIA's headers: it defines what they declare, and has include roots of its own.
-EMULATOR = "tests/emulator"
+EMULATOR = "emulator"
 # Compiles one text once per instruction set, which only the compiler's macros can tell it.
 INSTRUCTION_SETS = [PurePosixPath("kernels/infonce/streaming_tile_cpu.cpp")]
 # Watches the program's calls from outside.
@@ -37,7 +37,7 @@ CONDITIONAL = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif)\b")
 
 
 def sources(root):
-    return [p for p in list_files(root) if p.suffix in SUFFIXES and p.parts[0] in ("kernels", "src", "tests", "bench")]
+    return [p for p in list_files(root) if p.suffix in SUFFIXES and p.parts[0] in ("kernels", "src", "emulator", "tests", "bench")]
 
 
 def level(path):

@@ -2,7 +2,7 @@
 #   SIMCLR_CUDA = AUTO      built when nvcc, NCCL and cuDNN are there
 #                 ON        the same, and an error when one is missing
 #                 OFF       CPU program
-#                 EMULATED  the same sources compiled by the C++ compiler against tests/emulator (tests without a GPU)
+#                 EMULATED  the same sources compiled by the C++ compiler against emulator/ (tests without a GPU)
 # Sets SIMCLR_CUDA_MODE (NONE, NVCC, EMULATED) and the target simclr_cuda_toolkit, which CUDA code links.
 # The wheels' layout (nvidia/cudnn, nvidia/nccl): -DNVIDIA_WHEELS=…/site-packages/nvidia.
 set(SIMCLR_CUDA AUTO CACHE STRING "CUDA backend: AUTO, ON, OFF or EMULATED")

@@ -114,6 +114,6 @@ function(simclr_cuda_test name)
     add_test(NAME ${name}_${setting} COMMAND ${name})
     # OpenMP's runtime is not built for ThreadSanitizer: what it does between threads is not looked at.
     set_tests_properties(${name}_${setting} PROPERTIES LABELS "cuda;kernel;${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
-      ENVIRONMENT "OMP_WAIT_POLICY=passive;EMULATOR_ORDER=${order};EMULATOR_STREAMS=${streams};TSAN_OPTIONS=atexit_sleep_ms=0:suppressions=${CMAKE_SOURCE_DIR}/tests/emulator/thread_sanitizer.supp")
+      ENVIRONMENT "OMP_WAIT_POLICY=passive;EMULATOR_ORDER=${order};EMULATOR_STREAMS=${streams};TSAN_OPTIONS=atexit_sleep_ms=0:suppressions=${CMAKE_SOURCE_DIR}/emulator/thread_sanitizer.supp")
   endforeach()
 endfunction()

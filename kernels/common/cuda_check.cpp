@@ -9,7 +9,7 @@ namespace {
 
 // The path from the repository root on: what a reader of the message can find.
 std::string_view short_path(std::string_view file) {
-  for (const std::string_view root : {"/kernels/", "/src/", "/tests/", "/bench/"})
+  for (const std::string_view root : {"/kernels/", "/src/", "/emulator/", "/tests/", "/bench/"})
     if (const auto at = file.rfind(root); at != std::string_view::npos) return file.substr(at + 1);
   return file;
 }

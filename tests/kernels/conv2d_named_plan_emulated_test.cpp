@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "emulator/cudnn_plan.h"
 #include "kernels/conv2d/conv2d.h"
-#include "tests/emulator/cudnn_plan.h"
 #include "tests/kernels/cuda_support.h"
 
 namespace simclr {

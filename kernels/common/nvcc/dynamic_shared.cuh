@@ -1,4 +1,4 @@
-// Dynamic shared memory of a block as elements of T. tests/emulator/include has this file for the emulator.
+// Dynamic shared memory of a block as elements of T. emulator/include has this file for the emulator.
 #pragma once
 
 namespace simclr {

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <set>
 
+#include "emulator/tests/cudnn/raw_graph.h"
 #include "kernels/conv2d/cudnn_graph.h"
-#include "tests/emulator/tests/cudnn/raw_graph.h"
 #include "tests/kernels/cudnn_plans/device_properties.h"
 #include "tests/kernels/cudnn_plans/resnet_convolutions.h"
 
