@@ -56,7 +56,7 @@ TEST(Loader, OneMistakeOneLine) {
       {"train:\n  epoch: 3\n", "c.yaml:2: train.epoch: unknown key; the nearest is train.epochs"},
       {"train:\n  temperature: 3\n", "c.yaml:2: train.temperature: unknown key; the nearest is loss.temperature"},
       {"optimizer: {lr: 0.1}\n", "c.yaml:1: optimizer.lr: unknown key; the nearest is optimizer.base_lr"},
-      {"optimizer:\n  type: sgd\n", "c.yaml:1: optimizer: unknown section; the nearest is optimizer"},
+      {"optimiser:\n  type: sgd\n", "c.yaml:1: optimiser: unknown section; the nearest is optimizer"},
       {"train.epochs: 3\n", "c.yaml:1: train.epochs: a dotted key; write it nested, one section inside the other"},
       {"views.jitter: {hue: 0}\n",
        "c.yaml:1: views.jitter: a dotted key; write it nested, one section inside the other"},
