@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Looks at the text of the sources: whitespace, length, paths of one machine, marks of unfinished work.
+"""Checks the text of the sources: whitespace, length, paths of one machine, marks of unfinished work.
 
 Usage: check_text.py [ROOT]. Prints FILE:LINE and the rule for every violation; exit code 1 when there is one.
-The style of C++ is clang-format's matter, not looked at here.
+check_text.py --words [PREFIX] lists the words of words.py below PREFIX and counts them per folder.
+The layout of C++ is left to clang-format.
 """
+import collections
 import re
 import sys
 from pathlib import Path
 
 from sources import list_files
+from words import find_words
 
 CODE = {".h", ".cpp", ".cu", ".cuh", ".py", ".sh", ".cmake"}
 TEXT = CODE | {".md", ".yaml", ".txt"}
@@ -30,12 +33,12 @@ def check_file(root, path):
     try:
         text = (Path(root) / path).read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
-        return [(1, f"no UTF-8: {error}")]
+        return [(1, f"not UTF-8: {error}")]
     lines = text.split("\n")
     if text and not text.endswith("\n"):
-        found.append((len(lines), "the last line has no end"))
+        found.append((len(lines), "no newline at the end of the file"))
     if path.suffix in CODE and len(lines) - 1 > MAX_LINES:
-        found.append((MAX_LINES + 1, f"{len(lines) - 1} lines, {MAX_LINES} at most: cut the file"))
+        found.append((MAX_LINES + 1, f"{len(lines) - 1} lines, at most {MAX_LINES}: split the file"))
     for number, line in enumerate(lines, 1):
         if line != line.rstrip():
             found.append((number, "whitespace at the end of the line"))
@@ -48,7 +51,24 @@ def check_file(root, path):
     return found
 
 
+def count_words(root, prefix):
+    """Prints each word of words.py below prefix, then the counts per folder."""
+    counts = collections.Counter()
+    for path in sources(root):
+        if str(path).startswith(prefix):
+            for line, found, instead in find_words(path, (Path(root) / path).read_text(encoding="utf-8")):
+                if prefix:
+                    print(f"{path}:{line}: '{found}': {instead}")
+                counts["/".join(path.parts[:2]) if len(path.parts) > 1 else "."] += 1
+    for folder, count in sorted(counts.items()):
+        print(f"{count:6}  {folder}")
+    print(f"{sum(counts.values()):6}  in all")
+    return 0
+
+
 def main():
+    if sys.argv[1:2] == ["--words"]:
+        return count_words(str(Path(__file__).resolve().parent.parent), "".join(sys.argv[2:3]))
     root = sys.argv[1] if len(sys.argv) > 1 else str(Path(__file__).resolve().parent.parent)
     paths = sources(root)
     violations = [(path, number, rule) for path in paths for number, rule in check_file(root, path)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plants one violation at a time in a small tree and sees check_text.py name it."""
+"""Plants one violation at a time in a small tree and expects check_text.py to name it."""
 import contextlib
 import io
 import sys
@@ -24,7 +24,7 @@ class CheckText(unittest.TestCase):
             ("int a;\nint b; \n", 2, "whitespace"),
             ("int a;\r\n", 1, "whitespace"),
             ("\tint a;\n", 1, "a tab"),
-            ("int a;", 1, "no end"),
+            ("int a;", 1, "no newline"),
             ("int a;\n" * 501, 501, "501 lines"),
             ('open("/' + 'home/me/x");\n', 1, "one machine"),
             ("cd /" + "work\n", 1, "one machine"),
@@ -44,7 +44,7 @@ class CheckText(unittest.TestCase):
         with Tree({"src/a.cpp": ""}) as root:
             with open(f"{root}/src/a.cpp", "wb") as file:
                 file.write(b"// caf\xe9\n")
-            self.assertIn("no UTF-8", check_text.check_file(root, PurePosixPath("src/a.cpp"))[0][1])
+            self.assertIn("not UTF-8", check_text.check_file(root, PurePosixPath("src/a.cpp"))[0][1])
 
 
 if __name__ == "__main__":
