@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from sources import list_files
 
 # A folder includes itself and what stands before it. src/main.cpp and other files right under src/ stand last.
-ORDER = ["kernels", "src/base", "src/config", "src/device", "src/comm", "src/data", "src/augment", "src/nn", "src/loss",
-         "src/optim", "src/checkpoint", "src/metrics", "src/evaluate", "src/report", "src/check_loss", "src/train", "src/commands",
+ORDER = ["kernels", "src/base", "src/config", "src/device", "src/comm", "src/runtime", "src/data", "src/augment", "src/nn",
+         "src/loss", "src/optim", "src/checkpoint", "src/metrics", "src/evaluate", "src/report", "src/check_loss", "src/train", "src/commands",
          "src"]
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}
 

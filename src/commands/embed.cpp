@@ -23,9 +23,9 @@ void write_labels(const std::string& path, const Dataset& dataset) {
 
 }  // namespace
 
-void embed(const EmbedCommand& command, RunHandles& run) {
-  TrainedEncoder encoder({command.encoder}, run);
-  const Collectives& ranks = encoder.site().host;
+void embed(const EmbedCommand& command, Runtime& runtime) {
+  TrainedEncoder encoder({command.encoder}, runtime);
+  const Collectives& ranks = encoder.context().host;
   const bool first = ranks.rank() == 0;
   const Split split = command.test_split ? Split::kTest : Split::kTrain;
   const auto output = command.projector ? EncoderOutput::kEmbedding : EncoderOutput::kRepresentation;
@@ -33,7 +33,7 @@ void embed(const EmbedCommand& command, RunHandles& run) {
   const int64_t rows = dataset->count(), columns = encoder.width(output);
 
   std::optional<DurableFile> file;
-  agree_on(encoder.site().host, [&] {
+  agree_on(encoder.context().host, [&] {
     if (!first) return;
     file.emplace(command.output);
     const std::string header = format_npy_header({.type = NpyType::kFloat32, .rows = rows, .columns = columns});
@@ -43,7 +43,7 @@ void embed(const EmbedCommand& command, RunHandles& run) {
                           [&](int64_t, ConstMatrix part) {
                             if (file) file->write(std::as_bytes(std::span(part.data, part.elements())));
                           });
-  agree_on(encoder.site().host, [&] {
+  agree_on(encoder.context().host, [&] {
     if (!first) return;
     file->commit();
     if (!command.labels.empty()) write_labels(command.labels, *dataset);

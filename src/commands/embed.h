@@ -1,12 +1,13 @@
 // `simclr_train embed`: features of a split, and its labels, as .npy files. docs/evaluation.md.
 #pragma once
 
-#include "src/train/run.h"
+#include "src/config/command_line.h"
+#include "src/runtime/runtime.h"
 
 namespace simclr {
 
 // Every rank runs it; rank 0 writes. The bytes of the files are the same for every number of ranks, threads and
 // images a call. Throws AgreedError.
-void embed(const EmbedCommand& command, RunHandles& run);
+void embed(const EmbedCommand& command, Runtime& runtime);
 
 }  // namespace simclr

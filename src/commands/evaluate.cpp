@@ -75,7 +75,7 @@ FeatureMatrix normalized(const CpuExec& exec, const FeatureMatrix& features) {
 class Evaluation {
  public:
   Evaluation(const EvaluateCommand& command, TrainedEncoder& encoder)
-      : command_(command), encoder_(encoder), exec_{.threads = encoder.site().context.threads()} {}
+      : command_(command), encoder_(encoder), exec_{.threads = encoder.context().context.threads()} {}
 
   EvaluationReport run() {
     bank_ = with_labels(encoder_.open_bank(), "train");
@@ -103,7 +103,7 @@ class Evaluation {
                             .tolerance = kSolver.tolerance,
                             .probes = {}};
     report.knn = knn(report.knn_temperature);
-    LinearProbe probe(exec_, encoder_.site().host, classes, encoder_.beat());
+    LinearProbe probe(exec_, encoder_.context().host, classes, encoder_.beat());
     for (const double percent : command_.percent)
       if (percent > 0) report.probes.push_back(probe_on(percent, probe));
     return report;
@@ -116,7 +116,7 @@ class Evaluation {
 
   std::vector<KnnResult> knn(double temperature) {
     const FeatureMatrix bank = normalized(exec_, bank_.features), queries = normalized(exec_, queries_.features);
-    return evaluate_knn(exec_, encoder_.site().host, {bank.view, bank_.labels}, {queries.view, queries_.labels},
+    return evaluate_knn(exec_, encoder_.context().host, {bank.view, bank_.labels}, {queries.view, queries_.labels},
                         command_.k, temperature, encoder_.beat());
   }
 
@@ -161,11 +161,11 @@ std::string options_of(const EvaluateCommand& command) {
 
 }  // namespace
 
-void evaluate(const EvaluateCommand& command, RunHandles& run) {
-  require_equal(*run.bootstrap, ExitCode::kUsage, "the command line", options_of(command), "give all ranks the same");
-  TrainedEncoder encoder(command.encoder, run);
+void evaluate(const EvaluateCommand& command, Runtime& runtime) {
+  require_equal(runtime.host(), ExitCode::kUsage, "the command line", options_of(command), "give all ranks the same");
+  TrainedEncoder encoder(command.encoder, runtime);
   const EvaluationReport report = Evaluation(command, encoder).run();
-  agree_on(encoder.site().host, [&] {
+  agree_on(encoder.context().host, [&] {
     if (!encoder.is_first()) return;
     print_out(describe(report));
     for (const ProbeReport& p : report.probes)

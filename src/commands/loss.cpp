@@ -27,13 +27,6 @@ double time_limit_s(const ViewPair& views, int ranks) {
   return 600 + 6 * rows * rows * static_cast<double>(views.columns()) / 1e9 / ranks;
 }
 
-void watch_ranks(const CheckLossSite& site, const Topology& topology, double timeout_s) {
-  if (topology.size == 1 || topology.nodes > 1) return;
-  site.watchdog = std::make_unique<Watchdog>(
-      site.heartbeat, make_shared_memory_board(site.collectives),
-      Watchdog::Options{.timeout_s = timeout_s, .run_folder = "", .hosts = topology.hosts, .setting = ""});
-}
-
 // Runs work on every rank and agrees on how it went.
 template <typename Work>
 auto together(Collectives& collectives, Work&& work) {
@@ -154,13 +147,14 @@ void require_equal_views(const ViewPair& views, Collectives& collectives) {
 
 }  // namespace
 
-void check_loss(const LossCommand& command, const CheckLossSite& site) {
-  Collectives& collectives = site.collectives;
+void check_loss(const LossCommand& command, Runtime& runtime) {
+  Collectives& collectives = runtime.host();
   require_equal(collectives, ExitCode::kDevice, "program version", kProgramVersion, "start one build on all hosts");
   require_equal(collectives, ExitCode::kUsage, "the command line", options_of(command), "give all ranks the same");
-  const Topology topology = discover_topology(collectives);
+  runtime.discover_ranks();
+  const Topology& topology = runtime.topology();
   const ViewPair views = together(collectives, [&] { return read_views(command.views[0], command.views[1]); });
-  watch_ranks(site, topology, time_limit_s(views, topology.size));
+  if (topology.size > 1 && topology.nodes == 1) runtime.watch_host(time_limit_s(views, topology.size), "");
   require_equal_views(views, collectives);
   const int threads = choose_threads(topology, command.threads);
   if (command.precision == LossPrecision::kFp64 ||

@@ -15,7 +15,7 @@
 #include "src/config/enum_names.h"
 #include "src/config/loader.h"
 #include "src/config/resolved.h"
-#include "src/train/set_up.h"
+#include "src/runtime/device_choice.h"
 
 namespace simclr {
 namespace {
@@ -67,25 +67,21 @@ std::vector<int32_t> labels_of(const Dataset& dataset) {
   return labels;
 }
 
-TrainedEncoder::TrainedEncoder(const EncoderSource& source, RunHandles& run) : run_(run) {
-  topology_ = discover_topology(*run_.bootstrap);
-  watch_the_start(topology_, run_);
-  require_equal(*run_.bootstrap, ExitCode::kDevice, "program version", kProgramVersion, "start one build on all hosts");
+TrainedEncoder::TrainedEncoder(const EncoderSource& source, Runtime& runtime) : runtime_(runtime) {
+  runtime_.discover_ranks();
+  runtime_.watch_start();
+  require_equal(runtime_.host(), ExitCode::kDevice, "program version", kProgramVersion, "start one build on all hosts");
   load_settings_and_header(source);
   start_device();
   make_model(source.batch);
   load_weights();
-  run_.start_deadline.reset();
-  run_.heartbeat.beat(header_.step, Phase::kEvaluating);
-}
-
-Beat TrainedEncoder::beat() const {
-  return [&heartbeat = run_.heartbeat] { heartbeat.beat(); };
+  runtime_.end_start();
+  runtime_.heartbeat().beat(header_.step, Phase::kEvaluating);
 }
 
 // Rank 0 reads and decides, the others take its word.
 void TrainedEncoder::load_settings_and_header(const EncoderSource& source) {
-  Collectives& ranks = *run_.bootstrap;
+  Collectives& ranks = runtime_.host();
   const Opened opened = agree_on(ranks, [&] { return is_first() ? open_on_root(source) : Opened{}; });
   checkpoint_ = broadcast_text(ranks, opened.path.string());
   header_ = opened.header;
@@ -100,7 +96,7 @@ void TrainedEncoder::load_settings_and_header(const EncoderSource& source) {
   const int own_precision = gather(ranks, opened.own_precision ? 1 : 0)[0];
   settings_ = agree_on(ranks, [&] { return settings_from_string(text, checkpoint_); });
   if (own_precision == 0 && settings_.run.precision != Precision::kFp32 &&
-      !agree_on_device(ranks, topology_, settings_.run.device).cuda) {
+      !agree_on_device(ranks, topology(), settings_.run.device).cuda) {
     if (is_first())
       log_info("trained with run.precision: {}; computed in fp32 here, on the CPU{}",
                enum_name(settings_.run.precision),
@@ -112,31 +108,31 @@ void TrainedEncoder::load_settings_and_header(const EncoderSource& source) {
 }
 
 void TrainedEncoder::start_device() {
-  const DeviceDecision decision = choose_device(settings_, topology_, *run_.bootstrap);
+  const DeviceDecision decision = choose_device(settings_, topology(), runtime_.host());
   Settings any_ranks = settings_;
   any_ranks.train.reduction = Reduction::kFastest;  // no sum over ranks: any number of them will do
-  set_up_device(decision, any_ranks, topology_, run_);
-  if (const auto warning = binding_warning(topology_, settings_.run.threads); warning && is_first())
+  runtime_.start_device(decision, any_ranks);
+  if (const auto warning = binding_warning(topology(), settings_.run.threads); warning && is_first())
     log_warning("{}", *warning);
 }
 
 void TrainedEncoder::make_model(int64_t batch) {
   const int64_t unit = unit_images(settings_);
-  const bool cpu = run_.context->device().is_cpu();
+  const bool cpu = context().context.device().is_cpu();
   // One unit a thread, but no more memory than the whole step of training took.
-  const int64_t usual = cpu ? unit * std::min<int64_t>(run_.context->threads(), settings_.train.shards)
+  const int64_t usual = cpu ? unit * std::min<int64_t>(context().context.threads(), settings_.train.shards)
                             : std::max(unit, std::min(kGpuCallImages, unit * settings_.train.shards));
   const int64_t local = (std::max<int64_t>(batch > 0 ? batch : usual, 1) + unit - 1) / unit;
-  geometry_ = {.shards = local * topology_.size,
+  geometry_ = {.shards = local * topology().size,
                .local_shards = local,
-               .first_shard = local * topology_.rank,
+               .first_shard = local * topology().rank,
                .images_per_shard = unit / 2};
-  const Site at = site();
+  const RunContext run = context();
   model_ = std::make_unique<Model>(
-      at.context, at.collectives, geometry_, settings_.model, settings_.data.image_size, settings_.run.seed,
+      run.context, run.collectives, geometry_, settings_.model, settings_.data.image_size, settings_.run.seed,
       PlanChoices{.algorithm = plans_.otherwise, .before = plans_.names, .share = [&](const std::string& mine) {
-                    run_.heartbeat.beat();
-                    return broadcast_text(at.host, mine);
+                    runtime_.heartbeat().beat();
+                    return broadcast_text(run.host, mine);
                   }});
   if (cpu && is_first() && lack_winograd_of(plans_.names, read_plan_names(model_->describe_plans())))
     log_info(
@@ -145,7 +141,7 @@ void TrainedEncoder::make_model(int64_t batch) {
 }
 
 void TrainedEncoder::load_weights() {
-  Device& device = run_.context->device();
+  Device& device = context().context.device();
   std::vector<NamedTensor> tensors;
   for (const auto& p : model_->store().parameters()) tensors.push_back(as_tensor(p.name, p.shape, p.value));
   for (const auto& b : model_->store().buffers()) tensors.push_back(as_tensor(b.name, b.shape, b.value));
@@ -161,15 +157,15 @@ void TrainedEncoder::load_weights() {
       next += t.bytes();
     }
   }
-  const Site at = site();
-  agree_on(at.host, [&] {
+  const RunContext run = context();
+  agree_on(run.host, [&] {
     if (is_first()) load_checkpoint(checkpoint_, on_host, LoadWhat::kWeights, beat());
   });
   for (size_t i = 0; i < tensors.size(); ++i) {
     const auto bytes = static_cast<size_t>(on_host[i].bytes());
-    at.host.broadcast(std::span(static_cast<std::byte*>(on_host[i].data), bytes), 0);
+    run.host.broadcast(std::span(static_cast<std::byte*>(on_host[i].data), bytes), 0);
     if (!device.is_cpu()) device.upload(tensors[i].data, on_host[i].data, bytes);
-    run_.heartbeat.beat();
+    runtime_.heartbeat().beat();
   }
 }
 
@@ -178,20 +174,20 @@ int64_t TrainedEncoder::width(EncoderOutput output) const {
 }
 
 std::unique_ptr<Dataset> TrainedEncoder::open(Split split) const {
-  auto dataset = agree_on(site().host, [&] { return open_dataset(settings_.data, split, beat()); });
+  auto dataset = agree_on(context().host, [&] { return open_dataset(settings_.data, split, beat()); });
   require_same(*dataset, name_of(split));
   return dataset;
 }
 
 std::unique_ptr<Dataset> TrainedEncoder::open_bank() const {
-  auto dataset = agree_on(site().host, [&] { return simclr::open_bank(settings_.data, beat()); });
+  auto dataset = agree_on(context().host, [&] { return simclr::open_bank(settings_.data, beat()); });
   if (!dataset) return open(Split::kTrain);
   require_same(*dataset, name_of(Split::kBank));
   return dataset;
 }
 
 void TrainedEncoder::require_same(const Dataset& dataset, const char* name) const {
-  require_equal(site().host, ExitCode::kData, fmt::format("{} data", name), dataset.fingerprint(beat()),
+  require_equal(context().host, ExitCode::kData, fmt::format("{} data", name), dataset.fingerprint(beat()),
                 "give every host the same files");
 }
 
@@ -207,7 +203,7 @@ const ViewParams& TrainedEncoder::view() {
           "the checkpoint does not tell the normalization of its training: computed from the training images "
           "named here");
     const auto images = open(Split::kTrain);
-    *params = agree_on(site().host, [&] {
+    *params = agree_on(context().host, [&] {
       return make_view_params(settings_.views, settings_.data.image_size, channel_statistics(*images, beat()));
     });
   }
@@ -220,9 +216,9 @@ FeatureSource TrainedEncoder::feature_source(const Dataset& dataset, EncoderOutp
           .call_images = images.call_images(),
           .feature_size = width(output),
           .encode = [this, output, &images](int64_t first, int64_t) {
-            run_.heartbeat.beat();
+            runtime_.heartbeat().beat();
             const ConstMatrix h = model_->encode(images.load(first));
-            return host_outputs_.fetch(run_.context->device(),
+            return host_outputs_.fetch(context().context.device(),
                                        output == EncoderOutput::kRepresentation ? h : model_->project(h));
           }};
 }
@@ -238,17 +234,17 @@ FeatureMatrix TrainedEncoder::encode(const Dataset& dataset, EncoderOutput outpu
 
 void TrainedEncoder::encode_in_parts(const Dataset& dataset, EncoderOutput output, const std::string& name,
                                      const std::function<void(int64_t first, ConstMatrix rows)>& use) {
-  const Site at = site();
+  const RunContext run = context();
   const auto images =
-      make_evaluation_source(at.context, dataset, view(), geometry_.local_shards, geometry_.samples(), beat());
+      make_evaluation_source(run.context, dataset, view(), geometry_.local_shards, geometry_.samples(), beat());
   const FeatureSource source = feature_source(dataset, output, *images);
-  const int64_t cols = source.feature_size, ranks = topology_.size, round = ranks * source.call_images;
+  const int64_t cols = source.feature_size, ranks = topology().size, round = ranks * source.call_images;
   const Buffer own(static_cast<size_t>(source.call_images * cols) * sizeof(float));  // [call_images, cols]
   const Buffer all(static_cast<size_t>(round * cols) * sizeof(float));               // [W * call_images, cols]
   PartProgress progress(is_first(), name);
   for (int64_t begin = 0; begin < dataset.count(); begin += round) {
-    const int64_t first = begin + topology_.rank * source.call_images;
-    agree_on(at.host, [&] {  // an image that one rank cannot read ends all
+    const int64_t first = begin + topology().rank * source.call_images;
+    agree_on(run.host, [&] {  // an image that one rank cannot read ends all
       if (first >= dataset.count()) return;
       const int64_t count = std::min(source.call_images, dataset.count() - first);
       const ConstMatrix rows = source.encode(first, count);
@@ -261,9 +257,9 @@ void TrainedEncoder::encode_in_parts(const Dataset& dataset, EncoderOutput outpu
         std::copy_n(rows.row(i), cols, own.as<float>().data() + i * cols);
       }
     });
-    at.host.all_gather(own.as<float>(), all.as<float>());
+    run.host.all_gather(own.as<float>(), all.as<float>());
     const int64_t count = std::min(round, dataset.count() - begin);
-    agree_on(at.host, [&] { use(begin, {all.as<float>().data(), count, cols, cols}); });
+    agree_on(run.host, [&] { use(begin, {all.as<float>().data(), count, cols, cols}); });
     progress.at(begin + count, dataset.count());
   }
 }

@@ -10,11 +10,12 @@
 #include "src/augment/make_sources.h"
 #include "src/checkpoint/training_state.h"
 #include "src/comm/topology.h"
+#include "src/config/command_line.h"
 #include "src/device/host_matrix.h"
 #include "src/evaluate/feature_extractor.h"
 #include "src/nn/model.h"
+#include "src/runtime/runtime.h"
 #include "src/train/recorded_plans.h"
-#include "src/train/run.h"
 
 namespace simclr {
 
@@ -25,19 +26,19 @@ class TrainedEncoder {
  public:
   // Reads the checkpoint (a folder stands for the newest in it), starts the device, loads the weights. The settings are
   // those that the checkpoint was written with, changed by source.config and its overrides; run.device, run.threads and
-  // run.precision are this machine's unless they are given. run outlives this. Throws AgreedError: kOutput for the
+  // run.precision are this machine's unless they are given. runtime outlives this. Throws AgreedError: kOutput for the
   // checkpoint, kUsage for the settings, kDevice.
-  TrainedEncoder(const EncoderSource& source, RunHandles& run);
+  TrainedEncoder(const EncoderSource& source, Runtime& runtime);
   TrainedEncoder(const TrainedEncoder&) = delete;
   TrainedEncoder& operator=(const TrainedEncoder&) = delete;
 
   const Settings& settings() const { return settings_; }
   const CheckpointHeader& header() const { return header_; }     // step, environment, ...
   const std::string& checkpoint() const { return checkpoint_; }  // its path
-  const Topology& topology() const { return topology_; }
-  Site site() const { return run_.site(); }
-  bool is_first() const { return topology_.rank == 0; }
-  Beat beat() const;
+  const Topology& topology() const { return runtime_.topology(); }
+  RunContext context() const { return runtime_.context(); }
+  bool is_first() const { return runtime_.is_first(); }
+  Beat beat() const { return runtime_.beat(); }
   Model& model() { return *model_; }
   int64_t width(EncoderOutput output) const;
   // Images a call of the network takes on each rank. It goes in units whose size the settings fix, so that the bits
@@ -69,8 +70,7 @@ class TrainedEncoder {
   void require_same(const Dataset& dataset, const char* name) const;  // on all ranks
   FeatureSource feature_source(const Dataset& dataset, EncoderOutput output, EvaluationSource& images);
 
-  RunHandles& run_;
-  Topology topology_;
+  Runtime& runtime_;
   std::string checkpoint_;
   CheckpointHeader header_;
   Settings settings_;

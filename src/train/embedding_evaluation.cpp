@@ -6,27 +6,27 @@
 
 namespace simclr {
 
-EmbeddingEvaluation::EmbeddingEvaluation(Parts& parts, const Site& site, const Beat& beat)
-    : site_(site),
-      model_(parts.model),
-      host_exec_{.threads = site.context.threads()},
-      columns_(parts.settings.model.projector.output),
-      views_(2 * std::min(parts.test_set->count(), kMostImages)),
-      source_(make_pair_source(site.context, *parts.test_set, parts.view, parts.settings.run.seed,
-                               spread_images(parts.test_set->count(), kMostImages), parts.geometry.local_shards,
-                               parts.geometry.samples(), beat)) {}
+EmbeddingEvaluation::EmbeddingEvaluation(TrainingSetup& setup, const RunContext& run, const Beat& beat)
+    : run_(run),
+      model_(setup.model),
+      host_exec_{.threads = run.context.threads()},
+      columns_(setup.settings.model.projector.output),
+      views_(2 * std::min(setup.test_set->count(), kMostImages)),
+      source_(make_pair_source(run.context, *setup.test_set, setup.view, setup.settings.run.seed,
+                               spread_images(setup.test_set->count(), kMostImages), setup.geometry.local_shards,
+                               setup.geometry.samples(), beat)) {}
 
 EmbeddingStatistics EmbeddingEvaluation::run(const Beat& beat) {
   const FeatureMatrix z =
-      extract_features(site_.host, {.images = views_,
-                                    .call_images = source_->call_images(),
-                                    .feature_size = columns_,
-                                    .encode = [&](int64_t first, int64_t) {
-                                      beat();
-                                      const ConstMatrix h = model_.encode(source_->load(first));
-                                      return host_embeddings_.fetch(site_.context.device(), model_.project(h));
-                                    }});
-  return agree_on(site_.host, [&] {
+      extract_features(run_.host, {.images = views_,
+                                   .call_images = source_->call_images(),
+                                   .feature_size = columns_,
+                                   .encode = [&](int64_t first, int64_t) {
+                                     beat();
+                                     const ConstMatrix h = model_.encode(source_->load(first));
+                                     return host_embeddings_.fetch(run_.context.device(), model_.project(h));
+                                   }});
+  return agree_on(run_.host, [&] {
     normalize_features(host_exec_, z.view);
     return measure_embeddings(host_exec_, z.view, beat);
   });

@@ -9,7 +9,7 @@
 #include "src/augment/evaluation_source.h"
 #include "src/device/host_matrix.h"
 #include "src/evaluate/embedding_statistics.h"
-#include "src/train/parts.h"
+#include "src/train/training_setup.h"
 
 namespace simclr {
 
@@ -18,13 +18,13 @@ class EmbeddingEvaluation {
   static constexpr int64_t kMostImages = 512;
 
   // The references outlive this. beat: while the images are looked through.
-  EmbeddingEvaluation(Parts& parts, const Site& site, const Beat& beat = no_beat);
+  EmbeddingEvaluation(TrainingSetup& setup, const RunContext& run, const Beat& beat = no_beat);
 
   // Collective. The same on every rank, for every number of ranks and threads.
   EmbeddingStatistics run(const Beat& beat);
 
  private:
-  Site site_;
+  RunContext run_;
   Model& model_;
   const CpuExec host_exec_;
   const int64_t columns_;  // C

@@ -13,38 +13,38 @@ std::vector<int32_t> labels_of(const Dataset& dataset) {
 
 }  // namespace
 
-std::string reason_without_knn(const Parts& parts) {
-  if (!parts.bank().has_labels()) return "the training images have no labels";
-  if (parts.test_set->count() == 0) return "there are no test images (docs/data.md says where they lie)";
-  if (!parts.test_set->has_labels()) return "the test images have no labels";
+std::string reason_without_knn(const TrainingSetup& setup) {
+  if (!setup.bank().has_labels()) return "the training images have no labels";
+  if (setup.test_set->count() == 0) return "there are no test images (docs/data.md says where they lie)";
+  if (!setup.test_set->has_labels()) return "the test images have no labels";
   return "";
 }
 
-KnnEvaluation::KnnEvaluation(Parts& parts, const Site& site, const Beat& beat)
-    : site_(site),
-      model_(parts.model),
-      host_exec_{.threads = site.context.threads()},
-      params_{.k = parts.settings.evaluate.knn.k, .temperature = parts.settings.evaluate.knn.temperature},
-      bank_{parts.bank(), {}, labels_of(parts.bank())},
-      test_{*parts.test_set, {}, labels_of(*parts.test_set)} {
+KnnEvaluation::KnnEvaluation(TrainingSetup& setup, const RunContext& run, const Beat& beat)
+    : run_(run),
+      model_(setup.model),
+      host_exec_{.threads = run.context.threads()},
+      params_{.k = setup.settings.evaluate.knn.k, .temperature = setup.settings.evaluate.knn.temperature},
+      bank_{setup.bank(), {}, labels_of(setup.bank())},
+      test_{*setup.test_set, {}, labels_of(*setup.test_set)} {
   for (Split* split : {&bank_, &test_}) {
-    split->source = make_evaluation_source(site.context, split->dataset, parts.view, parts.geometry.local_shards,
-                                           parts.geometry.samples(), beat);
+    split->source = make_evaluation_source(run.context, split->dataset, setup.view, setup.geometry.local_shards,
+                                           setup.geometry.samples(), beat);
   }
-  if (parts.test_set->count() >= 2) embeddings_.emplace(parts, site, beat);
+  if (setup.test_set->count() >= 2) embeddings_.emplace(setup, run, beat);
 }
 
 FeatureMatrix KnnEvaluation::features_of(Split& split, const Beat& beat) {
-  FeatureMatrix features = extract_features(site_.host, {.images = split.dataset.count(),
-                                                         .call_images = split.source->call_images(),
-                                                         .feature_size = model_.representation_size(),
-                                                         .encode = [&](int64_t first, int64_t) {
-                                                           beat();
-                                                           const ConstMatrix h =
-                                                               model_.encode(split.source->load(first));
-                                                           return host_features_.fetch(site_.context.device(), h);
-                                                         }});
-  agree_on(site_.host, [&] { normalize_features(host_exec_, features.view); });  // all fail alike, or none
+  FeatureMatrix features = extract_features(run_.host, {.images = split.dataset.count(),
+                                                        .call_images = split.source->call_images(),
+                                                        .feature_size = model_.representation_size(),
+                                                        .encode = [&](int64_t first, int64_t) {
+                                                          beat();
+                                                          const ConstMatrix h =
+                                                              model_.encode(split.source->load(first));
+                                                          return host_features_.fetch(run_.context.device(), h);
+                                                        }});
+  agree_on(run_.host, [&] { normalize_features(host_exec_, features.view); });  // all fail alike, or none
   return features;
 }
 
@@ -53,7 +53,7 @@ KnnResult KnnEvaluation::run(const Beat& beat, const SeeFeatures& see) {
   beat();
   if (see)
     see({.step = 0, .bank_set = bank_.dataset, .test_set = test_.dataset, .bank = bank.view, .queries = queries.view});
-  return evaluate_knn(host_exec_, site_.host, {bank.view, bank_.labels}, {queries.view, test_.labels}, params_, beat);
+  return evaluate_knn(host_exec_, run_.host, {bank.view, bank_.labels}, {queries.view, test_.labels}, params_, beat);
 }
 
 std::optional<EmbeddingStatistics> KnnEvaluation::measure_embeddings(const Beat& beat) {

@@ -14,7 +14,7 @@
 #include "src/evaluate/knn.h"
 #include "src/report/evaluation_view.h"
 #include "src/train/embedding_evaluation.h"
-#include "src/train/parts.h"
+#include "src/train/training_setup.h"
 
 namespace simclr {
 
@@ -22,13 +22,13 @@ namespace simclr {
 using SeeFeatures = std::function<void(EvaluationFeatures)>;
 
 // Why there can be no k-NN accuracy of these sets; "" if there can.
-std::string reason_without_knn(const Parts& parts);
+std::string reason_without_knn(const TrainingSetup& setup);
 
 class KnnEvaluation {
  public:
   // The references outlive this. Images go through the network in calls of the training step's shape: one shard of 2n
   // images is the unit whose bits depend on nothing else. beat: while the images are looked through.
-  KnnEvaluation(Parts& parts, const Site& site, const Beat& beat = no_beat);
+  KnnEvaluation(TrainingSetup& setup, const RunContext& run, const Beat& beat = no_beat);
 
   // Collective. The same result on every rank, for every number of ranks and threads. beat: between calls of the
   // network and blocks of the vote. see: called before the vote, on this rank.
@@ -46,7 +46,7 @@ class KnnEvaluation {
   };
   FeatureMatrix features_of(Split& split, const Beat& beat);
 
-  Site site_;
+  RunContext run_;
   Model& model_;
   CpuExec host_exec_;  // the vote is the host's
   KnnParams params_;

@@ -17,11 +17,11 @@ namespace {
 // By how much a claim may be too large: no run that would work is refused.
 constexpr double kDoubt = 0.05;
 
-int64_t on_host(const MemoryNeed& need, const Parts& p) {
+int64_t on_host(const MemoryNeed& need, const TrainingSetup& p) {
   return need.on_host() + (p.context.device().is_cpu() ? need.on_device() : 0);
 }
 
-MemoryClaim make_claim(const MemoryNeed& need, const Parts& p, int node, std::span<const MemoryBound> bounds) {
+MemoryClaim make_claim(const MemoryNeed& need, const TrainingSetup& p, int node, std::span<const MemoryBound> bounds) {
   MemoryClaim claim{.bytes = on_host(need, p) - need.file_pages, .node = node};
   for (const MemoryBound& bound : bounds.first(std::min(bounds.size(), MemoryClaim::kMostBounds)))
     claim.bounds.at(claim.bound_count++) = {.bytes = bound.bytes, .group = bound.group};
@@ -72,7 +72,7 @@ std::optional<MemoryDemand> find_overdraft(std::span<const MemoryDemand> demands
   return *worst;
 }
 
-void require_memory(const Parts& p, const Topology& topology, Collectives& ranks) {
+void require_memory(const TrainingSetup& p, const Topology& topology, Collectives& ranks) {
   const MemoryNeed need = memory_need(p);
   const std::vector<MemoryBound> bounds = memory_bounds();
   const auto demands = memory_demands(topology.rank, gather(ranks, make_claim(need, p, topology.node, bounds)));

@@ -11,7 +11,7 @@
 
 #include "src/comm/collectives.h"
 #include "src/comm/topology.h"
-#include "src/train/parts.h"
+#include "src/train/training_setup.h"
 
 namespace simclr {
 
@@ -43,6 +43,6 @@ std::optional<MemoryDemand> find_overdraft(std::span<const MemoryDemand> demands
 
 // Collective. Throws AgreedError(kDevice) that tells what is needed, what is there, whose bound that is, and the
 // largest batch that fits.
-void require_memory(const Parts& parts, const Topology& topology, Collectives& ranks);
+void require_memory(const TrainingSetup& setup, const Topology& topology, Collectives& ranks);
 
 }  // namespace simclr

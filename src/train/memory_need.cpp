@@ -10,7 +10,7 @@
 namespace simclr {
 namespace {
 
-int64_t state_bytes(const Parts& p) {
+int64_t state_bytes(const TrainingSetup& p) {
   int64_t elements = 0;
   for (const auto& tensor : p.optimizer->state()) {
     int64_t product = 1;
@@ -21,18 +21,18 @@ int64_t state_bytes(const Parts& p) {
   return (elements + p.model.store().element_count()) * static_cast<int64_t>(sizeof(float));
 }
 
-int64_t batch_bytes(const Parts& p) {
+int64_t batch_bytes(const TrainingSetup& p) {
   return p.geometry.local_rows() * 3 * p.view.size * p.view.size * static_cast<int64_t>(sizeof(float));
 }
 
 // Bank and test images: their features on every rank, and one batch each, as embeddings_ has.
-int64_t evaluation_bytes(const Parts& p) {
+int64_t evaluation_bytes(const TrainingSetup& p) {
   if (p.settings.evaluate.knn.every_epochs == 0) return 0;
   const int64_t images = p.bank().count() + p.test_set->count();
   return images * p.model.representation_size() * static_cast<int64_t>(sizeof(float)) + 3 * batch_bytes(p);
 }
 
-bool stores_products(const Parts& p) {
+bool stores_products(const TrainingSetup& p) {
   return p.settings.loss.type == LossType::kInfoNce &&
          resolved_algorithm(p.settings.loss, !p.context.device().is_cpu()) != LossAlgorithm::kStreaming;
 }
@@ -43,7 +43,7 @@ std::string megabytes(int64_t bytes) {
 
 }  // namespace
 
-MemoryNeed memory_need(const Parts& p) {
+MemoryNeed memory_need(const TrainingSetup& p) {
   MemoryNeed need;
   const bool cpu = p.context.device().is_cpu();
   const int64_t gradients = static_cast<int64_t>(p.model.store().gradients().size_bytes()), state = state_bytes(p);
@@ -56,16 +56,13 @@ MemoryNeed memory_need(const Parts& p) {
   const int64_t resident = resident_bytes();
   need.program = resident - (cpu ? values : 0);
   need.file_pages = std::max<int64_t>(resident - anonymous_bytes(), 0);
-  need.batches = static_cast<int64_t>(
-                     batch_slots(resolve_workers(p.settings.data.workers, p.train_set->decodes(), p.context.threads()),
-                                 static_cast<size_t>(batch_bytes(p)))) *
-                 batch_bytes(p);
+  need.batches = static_cast<int64_t>(batch_slots(p.workers, static_cast<size_t>(batch_bytes(p)))) * batch_bytes(p);
   need.checkpoint = state;
   need.evaluation = evaluation_bytes(p);
   return need;
 }
 
-MemoryNeed scale_batch(const MemoryNeed& need, const Parts& p, int64_t global_batch) {
+MemoryNeed scale_batch(const MemoryNeed& need, const TrainingSetup& p, int64_t global_batch) {
   const double factor = static_cast<double>(global_batch) / static_cast<double>(p.settings.train.global_batch);
   const auto scaled = [](int64_t bytes, double by) { return static_cast<int64_t>(static_cast<double>(bytes) * by); };
   MemoryNeed other = need;
@@ -76,7 +73,7 @@ MemoryNeed scale_batch(const MemoryNeed& need, const Parts& p, int64_t global_ba
   return other;
 }
 
-MemoryLimit memory_limit(const Parts& p, const Topology& topology) {
+MemoryLimit memory_limit(const TrainingSetup& p, const Topology& topology) {
   MemoryLimit limit;
   const int64_t available = available_memory_bytes();
   if (available > 0) limit.host = available / topology.local_size + resident_bytes();
@@ -85,13 +82,13 @@ MemoryLimit memory_limit(const Parts& p, const Topology& topology) {
   return limit;
 }
 
-bool fits(const MemoryNeed& need, const MemoryLimit& limit, const Parts& p) {
+bool fits(const MemoryNeed& need, const MemoryLimit& limit, const TrainingSetup& p) {
   const bool cpu = p.context.device().is_cpu();
   const int64_t host = need.on_host() + (cpu ? need.on_device() : 0);
   return (limit.host == 0 || host <= limit.host) && (cpu || need.on_device() <= limit.device);
 }
 
-int64_t largest_batch(const MemoryNeed& need, const MemoryLimit& limit, const Parts& p) {
+int64_t largest_batch(const MemoryNeed& need, const MemoryLimit& limit, const TrainingSetup& p) {
   int64_t fitting = 0, beyond = p.train_set->count() / p.geometry.shards + 1;  // images a shard
   while (beyond - fitting > 1) {
     const int64_t middle = fitting + (beyond - fitting) / 2;
@@ -100,7 +97,7 @@ int64_t largest_batch(const MemoryNeed& need, const MemoryLimit& limit, const Pa
   return fitting * p.geometry.shards;
 }
 
-std::string describe_memory(const Parts& p, const Topology& topology) {
+std::string describe_memory(const TrainingSetup& p, const Topology& topology) {
   const MemoryNeed need = memory_need(p);
   const MemoryLimit limit = memory_limit(p, topology);
   const std::string device =

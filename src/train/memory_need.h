@@ -6,7 +6,7 @@
 #include <string>
 
 #include "src/comm/topology.h"
-#include "src/train/parts.h"
+#include "src/train/training_setup.h"
 
 namespace simclr {
 
@@ -26,26 +26,26 @@ struct MemoryNeed {
   int64_t on_device() const { return feature_maps + parameters + loss + scratch; }
 };
 
-MemoryNeed memory_need(const Parts& parts);
+MemoryNeed memory_need(const TrainingSetup& setup);
 
 // The same with another global batch, a multiple of the shards: what stands in a batch grows with it; the loss with its
 // square where its products are stored. An estimate: scratch is taken to grow, never to shrink.
-MemoryNeed scale_batch(const MemoryNeed& need, const Parts& parts, int64_t global_batch);
+MemoryNeed scale_batch(const MemoryNeed& need, const TrainingSetup& setup, int64_t global_batch);
 
 // What this rank may take in all, with what it holds already: its share of the host's memory, and of a GPU what is
 // free. 0: unknown.
 struct MemoryLimit {
   int64_t host = 0, device = 0;  // device: 0 on the CPU, where all is the host's
 };
-MemoryLimit memory_limit(const Parts& parts, const Topology& topology);
+MemoryLimit memory_limit(const TrainingSetup& setup, const Topology& topology);
 
-bool fits(const MemoryNeed& need, const MemoryLimit& limit, const Parts& parts);
+bool fits(const MemoryNeed& need, const MemoryLimit& limit, const TrainingSetup& setup);
 
 // The largest multiple of the shards that fits and that the data set can fill; 0: none does.
-int64_t largest_batch(const MemoryNeed& need, const MemoryLimit& limit, const Parts& parts);
+int64_t largest_batch(const MemoryNeed& need, const MemoryLimit& limit, const TrainingSetup& setup);
 
 // "memory of a rank at its peak: 1234 MB: feature maps 1000, ...; 5678 MB are available, enough for a global batch of
 // 2048"
-std::string describe_memory(const Parts& parts, const Topology& topology);
+std::string describe_memory(const TrainingSetup& setup, const Topology& topology);
 
 }  // namespace simclr

@@ -18,7 +18,7 @@ SkippedFiles::SkippedFiles(const std::vector<const Dataset*>& sets) {
   }
 }
 
-void SkippedFiles::tell(Collectives& collectives) {
+void SkippedFiles::report(Collectives& collectives) {
   std::string mine;  // one sentence a line
   for (BadFiles* list : lists_) {
     for (const std::string& sentence : list->take_new()) mine += sentence + "\n";
@@ -36,14 +36,14 @@ void SkippedFiles::tell(Collectives& collectives) {
       at = end + 1;
     }
   }
-  const size_t before = told_.size();
+  const size_t before = reported_.size();
   for (const std::string& sentence : found) {
-    if (!told_.insert(sentence).second || told_.size() > kMostNamed || collectives.rank() != 0) continue;
+    if (!reported_.insert(sentence).second || reported_.size() > kMostNamed || collectives.rank() != 0) continue;
     log_warning("skipped {}", sentence);
   }
-  if (told_.size() == before || collectives.rank() != 0) return;
+  if (reported_.size() == before || collectives.rank() != 0) return;
   log_warning("data.on_error: skip: files skipped so far: {}; the next good image of the class stands in for each",
-              told_.size());
+              reported_.size());
 }
 
 }  // namespace simclr

@@ -18,11 +18,11 @@ class SkippedFiles {
   bool can_have_some() const { return !lists_.empty(); }
 
   // Collective. Rank 0 warns of what is new: twenty files by name in the whole run, the others as a number.
-  void tell(Collectives& collectives);
+  void report(Collectives& collectives);
 
  private:
   std::vector<BadFiles*> lists_;
-  std::set<std::string> told_;  // the same on all ranks
+  std::set<std::string> reported_;  // the same on all ranks
 };
 
 }  // namespace simclr

@@ -35,7 +35,7 @@ std::vector<std::string> describe_parameters(const Model& model) {
 }
 
 std::vector<std::string> describe_start(const StartFacts& f) {
-  const Parts& p = f.parts;
+  const TrainingSetup& p = f.setup;
   const Settings& s = p.settings;
   const bool cpu = p.context.device().is_cpu();
   const auto count = [](int64_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };

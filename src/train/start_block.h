@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "src/train/parts.h"
+#include "src/train/training_setup.h"
 
 namespace simclr {
 
 struct StartFacts {
-  const Parts& parts;
+  const TrainingSetup& setup;
   const Topology& topology;
   std::string mpi_version;
 };

@@ -117,11 +117,11 @@ void warn_of_other_surroundings(const std::filesystem::path& file, const Checkpo
 }  // namespace
 
 StateIo::StateIo(CheckpointStore store, CheckpointHeader header, Model& model, const Optimizer& optimizer,
-                 const Site& site, Beat beat)
+                 const RunContext& run, Beat beat)
     : store_(std::move(store)),
       header_(std::move(header)),
-      context_(site.context),
-      collectives_(site.host),
+      context_(run.context),
+      collectives_(run.host),
       beat_(std::move(beat)),
       state_hash_(context_.allocate_elements<uint64_t>(1)),
       non_finite_(context_.allocate_elements<int>(1)) {
@@ -233,7 +233,7 @@ void StateIo::begin_save(int64_t step, int64_t epoch) {
       [store = store_.without_beat(), state = TrainingState{header_, saved_tensors_}] { return store.save(state); });
 }
 
-void StateIo::look_at_save() {
+void StateIo::poll_save() {
   if (!saving_.valid() || saving_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
   last_checkpoint_ = "checkpoints/" + saving_.get().filename().string();
   log_info("checkpoint {}", last_checkpoint_);
@@ -242,7 +242,7 @@ void StateIo::look_at_save() {
 
 void StateIo::finish_save() {
   while (saving_.valid() && saving_.wait_for(kWait) != std::future_status::ready) beat_();
-  look_at_save();
+  poll_save();
 }
 
 void StateIo::keep_if_best(int64_t step, int64_t epoch, double accuracy) {

@@ -10,7 +10,7 @@
 #include "src/checkpoint/checkpoint_store.h"
 #include "src/nn/model.h"
 #include "src/optim/optimizer.h"
-#include "src/train/site.h"
+#include "src/runtime/run_context.h"
 
 namespace simclr {
 
@@ -18,8 +18,8 @@ class StateIo {
  public:
   // header: config and environment as every checkpoint of this run records them. Only rank 0 touches files. beat: while
   // tensors are hashed and looked through, and while they are loaded; the store has its own.
-  StateIo(CheckpointStore store, CheckpointHeader header, Model& model, const Optimizer& optimizer, const Site& site,
-          Beat beat = no_beat);
+  StateIo(CheckpointStore store, CheckpointHeader header, Model& model, const Optimizer& optimizer,
+          const RunContext& run, Beat beat = no_beat);
 
   // Weights, batch-norm statistics and optimizer state, in the order of the file. In the memory of the device.
   const std::vector<NamedTensor>& tensors() const { return tensors_; }
@@ -36,7 +36,7 @@ class StateIo {
   // Waits for the save before, if that is still being written, and throws its error.
   void begin_save(int64_t step, int64_t epoch);
   // Rank 0: looks whether the save has ended, or waits for that. Throws the writer's Error(kOutput).
-  void look_at_save();
+  void poll_save();
   void finish_save();
   // Rank 0 alone: the same as best.safetensors, when no earlier state of this run had such an accuracy.
   void keep_if_best(int64_t step, int64_t epoch, double accuracy);

@@ -9,9 +9,9 @@
 namespace simclr {
 namespace {
 
-MachinePeak measure_together(const Site& site) {
-  site.host.barrier();
-  return measure_machine_peak(std::get<CpuExec>(site.context.exec()));
+MachinePeak measure_together(const RunContext& run) {
+  run.host.barrier();
+  return measure_machine_peak(std::get<CpuExec>(run.context.exec()));
 }
 
 }  // namespace
@@ -20,24 +20,24 @@ std::string StepProfile::trace_name(int rank) {
   return fmt::format("trace_rank_{}.json", rank);
 }
 
-StepProfile::StepProfile(int64_t steps, const Site& site, std::filesystem::path run_folder)
+StepProfile::StepProfile(int64_t steps, const RunContext& run, std::filesystem::path run_folder)
     : steps_(steps),
-      site_(site),
+      run_(run),
       run_folder_(std::move(run_folder)),
-      facts_{.rank = site.host.rank(),
-             .ranks = site.host.size(),
-             .threads = site.context.threads(),
-             .peak = measure_together(site)},
-      collectives_(site.collectives, profiler_) {
-  site_.context.set_profiler(&profiler_);
+      facts_{.rank = run.host.rank(),
+             .ranks = run.host.size(),
+             .threads = run.context.threads(),
+             .peak = measure_together(run)},
+      collectives_(run.collectives, profiler_) {
+  run_.context.set_profiler(&profiler_);
 }
 
 StepProfile::~StepProfile() {
-  site_.context.set_profiler(nullptr);
+  run_.context.set_profiler(nullptr);
 }
 
-Site StepProfile::site() {
-  return {.context = site_.context, .collectives = collectives_, .host = site_.host};
+RunContext StepProfile::run_context() {
+  return {.context = run_.context, .collectives = collectives_, .host = run_.host, .heartbeat = run_.heartbeat};
 }
 
 void StepProfile::begin_step(int64_t number) {

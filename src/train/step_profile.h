@@ -8,7 +8,7 @@
 
 #include "src/comm/profiled_collectives.h"
 #include "src/metrics/profile_table.h"
-#include "src/train/site.h"
+#include "src/runtime/run_context.h"
 
 namespace simclr {
 
@@ -18,15 +18,15 @@ class StepProfile {
   static constexpr const char* kTableName = "profile.txt";
   static std::string trace_name(int rank);  // trace_rank_0.json
 
-  // Collective, since all ranks of a host load it at the same time. site is that of the run; its context is the CPU's
-  // and outlives this.
-  StepProfile(int64_t steps, const Site& site, std::filesystem::path run_folder);
+  // Collective, since all ranks of a host load it at the same time. The context is a CPU's and
+  // outlives this.
+  StepProfile(int64_t steps, const RunContext& run, std::filesystem::path run_folder);
   ~StepProfile();
   StepProfile(const StepProfile&) = delete;
   StepProfile& operator=(const StepProfile&) = delete;
 
-  // The same site, its collectives as seen by the profile.
-  Site site();
+  // The same, with collectives that the profile measures.
+  RunContext run_context();
 
   // Around a step; the number counts from 1. The last of the steps writes: Error(kOutput).
   void begin_step(int64_t number);
@@ -38,7 +38,7 @@ class StepProfile {
   void write();
 
   const int64_t steps_;
-  const Site site_;
+  const RunContext run_;
   const std::filesystem::path run_folder_;
   const ProfileFacts facts_;
   Profiler profiler_;

@@ -7,7 +7,7 @@
 
 #include "src/config/resolved.h"
 #include "src/train/knn_evaluation.h"
-#include "src/train/parts.h"
+#include "src/train/training_setup.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/harness/thread_collectives.h"
 #include "tests/train/small_run.h"
@@ -27,14 +27,15 @@ TEST(Beats, WhileARunIsPutTogetherSavedHashedAndEvaluated) {
     };
     const Settings settings = small_settings();  // 40 + 8 images
     Context context(1);
-    const Site site{context, collectives, collectives};
-    Parts parts(settings, {}, site, beat);
+    Heartbeat heartbeat;
+    const RunContext run{context, collectives, collectives, heartbeat};
+    TrainingSetup setup(settings, {}, run, beat);
     EXPECT_EQ(beats, (40 + 8) + (2 + 2) + 40 + 12)
         << "drawn; hashed (pixels, labels); channel statistics; plans of convolutions";
 
     CheckpointHeader header;
     header.config_yaml = print_config(settings);
-    StateIo state(CheckpointStore(folder.path(), 3, beat), header, parts.model, *parts.optimizer, site, beat);
+    StateIo state(CheckpointStore(folder.path(), 3, beat), header, setup.model, *setup.optimizer, run, beat);
     const int tensors = static_cast<int>(state.tensors().size());
     EXPECT_GT(tensors, 50);
     EXPECT_EQ(beats_of([&] { state.is_finite(); }), tensors);
@@ -44,7 +45,7 @@ TEST(Beats, WhileARunIsPutTogetherSavedHashedAndEvaluated) {
     state.finish_save();
     EXPECT_GE(beats_of([&] { state.resume("auto", settings); }), tensors);
 
-    KnnEvaluation knn(parts, site);
+    KnnEvaluation knn(setup, run);
     const int calls = 40 / 16 + 1 + 1;  // of 16 images, for 40 and 8
     EXPECT_EQ(beats_of([&] { knn.run(beat); }), calls + 1 + 1) << "calls of the network, before the vote, its block";
   });
@@ -57,9 +58,10 @@ TEST(Saving, WritesTheStateOfItsMomentAndThoseThatFollowInOrder) {
     Settings settings = small_settings();
     settings.model.encoder.width = 32;  // 2 MB of state
     Context context(1);
-    const Site site{context, collectives, collectives};
-    Parts parts(settings, {}, site);
-    StateIo state(CheckpointStore(folder.path() / "checkpoints", 3), {}, parts.model, *parts.optimizer, site);
+    Heartbeat heartbeat;
+    const RunContext run{context, collectives, collectives, heartbeat};
+    TrainingSetup setup(settings, {}, run);
+    StateIo state(CheckpointStore(folder.path() / "checkpoints", 3), {}, setup.model, *setup.optimizer, run);
     state.resume("none", settings);
     std::vector<std::string> expected;
     for (int64_t step = 1; step <= 3; ++step) {
@@ -85,12 +87,13 @@ TEST(KeepBest, WritesWhenTheAccuracyRisesAndGoesOnCountingAfterAResume) {
   run_ranks(1, [&](Collectives& collectives) {
     const Settings settings = small_settings();
     Context context(1);
-    const Site site{context, collectives, collectives};
-    Parts parts(settings, {}, site);
+    Heartbeat heartbeat;
+    const RunContext run{context, collectives, collectives, heartbeat};
+    TrainingSetup setup(settings, {}, run);
     CheckpointHeader header;
     header.config_yaml = print_config(settings);
     const CheckpointStore store(folder.path() / "checkpoints", 3);
-    const auto make = [&] { return StateIo(store, header, parts.model, *parts.optimizer, site); };
+    const auto make = [&] { return StateIo(store, header, setup.model, *setup.optimizer, run); };
     const auto best_step = [&] { return read_checkpoint_header(SafetensorsFile(store.best_path())).step; };
     {
       StateIo state = make();

@@ -10,8 +10,8 @@
 #include "src/comm/single_process_collectives.h"
 #include "src/comm/staged_collectives.h"
 #include "src/device/choose_device.h"
-#include "src/train/parts.h"
 #include "src/train/trainer.h"
+#include "src/train/training_setup.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/train/small_run.h"
 
@@ -24,38 +24,29 @@ struct GpuRun {
       : context(make_cuda_device({.precision = settings.run.precision})),
         nccl(make_nccl_collectives(alone, context, settings.train.reduction)),
         staged(*nccl, context.shared_device(), nullptr),
-        site{context, *nccl, staged},
-        parts(settings, {}, site, beat) {}
+        on_gpu{context, *nccl, staged, heartbeat},
+        setup(settings, {}, on_gpu, beat) {}
   SingleProcessCollectives alone;
   Context context;
   std::unique_ptr<NcclCollectives> nccl;
   StagedCollectives staged;
-  Site site;
-  Parts parts;
+  Heartbeat heartbeat;
+  RunContext on_gpu;
+  TrainingSetup setup;
 };
 
 // The weights after ten steps, with so many bytes of images on the GPU.
 std::string train(const Settings& settings, int64_t resident_bytes) {
   const TemporaryFolder folder;
   GpuRun run(settings);
-  StateIo state(CheckpointStore(folder.path() / "checkpoints", 1), {}, run.parts.model, *run.parts.optimizer, run.site);
+  StateIo state(CheckpointStore(folder.path() / "checkpoints", 1), {}, run.setup.model, *run.setup.optimizer,
+                run.on_gpu);
   state.resume("none", settings);
-  DeviceViewLoader loader(run.context, *run.parts.train_set, *run.parts.plan, run.parts.view,
-                          {.seed = settings.run.seed, .shard_count = run.parts.geometry.local_shards}, resident_bytes);
-  Heartbeat heartbeat;
-  Trainer trainer({.settings = settings,
-                   .site = run.site,
-                   .heartbeat = heartbeat,
-                   .plan = *run.parts.plan,
-                   .loader = loader,
-                   .model = run.parts.model,
-                   .loss = *run.parts.loss,
-                   .optimizer = *run.parts.optimizer,
-                   .schedule = run.parts.schedule,
-                   .state = state,
-                   .progress = [](int64_t, const std::string&) {},
-                   .geometry = run.parts.geometry,
-                   .total_steps = kSmallSteps});
+  DeviceViewLoader loader(run.context, *run.setup.train_set, *run.setup.plan, run.setup.view,
+                          {.seed = settings.run.seed, .shard_count = run.setup.geometry.local_shards}, resident_bytes);
+  StepLog log(run.setup, run.on_gpu, {});
+  Trainer trainer(run.setup, run.on_gpu,
+                  {.loader = loader, .state = state, .log = log, .progress = [](int64_t, const std::string&) {}});
   EXPECT_EQ(trainer.run().step, kSmallSteps);
   return state.weights_hash();
 }
@@ -80,7 +71,7 @@ TEST(Beats, BetweenPlansAndWhileImagesGoToTheGpu) {
   EXPECT_EQ(beats, (40 + 8) + (2 + 2) + 40 + convolutions) << "drawn; hashed; channel statistics; plans";
   for (const int64_t resident_bytes : {kResidentBytes, int64_t{0}}) {
     beats = 0;
-    DeviceImages images(run.context, *run.parts.train_set, 8, resident_bytes, beat);
+    DeviceImages images(run.context, *run.setup.train_set, 8, resident_bytes, beat);
     EXPECT_EQ(beats, images.resident() ? 40 + 40 : 40) << "looked at, and copied";
   }
 }

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "src/comm/agreement.h"
-#include "src/train/parts.h"
+#include "src/train/training_setup.h"
 #include "tests/checkpoint/test_files.h"
 #include "tests/harness/thread_collectives.h"
 #include "tests/train/small_run.h"
@@ -36,17 +36,17 @@ struct End {
 // The loss of the run, but for one NaN that the last rank puts into its gradient at one step.
 class PoisonedLoss : public ContrastiveLoss {
  public:
-  PoisonedLoss(ContrastiveLoss& loss, int64_t step) : loss_(loss), steps_left_(step) {}
-  const double* forward(const ConstMatrix& z) override { return loss_.forward(z); }
+  PoisonedLoss(std::unique_ptr<ContrastiveLoss> loss, int64_t step) : loss_(std::move(loss)), steps_left_(step) {}
+  const double* forward(const ConstMatrix& z) override { return loss_->forward(z); }
   void backward(const Matrix& grad_z) override {
-    loss_.backward(grad_z);
+    loss_->backward(grad_z);
     if (--steps_left_ == 0) grad_z.row(0)[0] = std::nanf("");
   }
-  std::string describe() const override { return loss_.describe(); }
-  size_t memory_bytes() const override { return loss_.memory_bytes(); }
+  std::string describe() const override { return loss_->describe(); }
+  size_t memory_bytes() const override { return loss_->memory_bytes(); }
 
  private:
-  ContrastiveLoss& loss_;
+  std::unique_ptr<ContrastiveLoss> loss_;
   int64_t steps_left_;
 };
 
@@ -63,41 +63,29 @@ std::vector<End> train(const std::filesystem::path& folder, const Settings& sett
     topology.rank = topology.local_rank = rank;
     topology.size = topology.local_size = kRanks;
     Context context(1);
-    const Site site{context, collectives, collectives};
-    Parts parts(settings, topology, site);
-    StateIo state(CheckpointStore(folder / "checkpoints", 100), {}, parts.model, *parts.optimizer, site);
+    Heartbeat heartbeat;
+    const RunContext run{context, collectives, collectives, heartbeat};
+    TrainingSetup setup(settings, topology, run);
+    StateIo state(CheckpointStore(folder / "checkpoints", 100), {}, setup.model, *setup.optimizer, run);
     state.resume("none", settings);
-    ViewLoader loader(*parts.train_set, *parts.plan, parts.view,
+    ViewLoader loader(*setup.train_set, *setup.plan, setup.view,
                       {.seed = settings.run.seed,
-                       .first_shard = parts.geometry.first_shard,
-                       .shard_count = parts.geometry.local_shards,
+                       .first_shard = setup.geometry.first_shard,
+                       .shard_count = setup.geometry.local_shards,
                        .start_step = 0,
                        .end_step = kSteps,
                        .workers = 0});
-    std::optional<MetricsFile> metrics;
-    if (rank == 0) metrics.emplace(MetricsFile::begin(folder / "metrics.jsonl"));
-    PoisonedLoss loss(*parts.loss, rank == kRanks - 1 ? poisoned : 0);
-    Heartbeat heartbeat;
-    Trainer trainer({.settings = settings,
-                     .site = site,
-                     .heartbeat = heartbeat,
-                     .plan = *parts.plan,
-                     .loader = loader,
-                     .model = parts.model,
-                     .loss = loss,
-                     .optimizer = *parts.optimizer,
-                     .schedule = parts.schedule,
-                     .state = state,
-                     .metrics = metrics ? &*metrics : nullptr,
-                     .progress =
-                         [&](int64_t step, const std::string&) {
-                           after_step(rank, step);
-                           if (rank != 1 || step != 3) return;
-                           for (const NamedTensor& t : state.tensors())
-                             if (t.name == drifting) *static_cast<float*>(t.data) += 0.5F;
-                         },
-                     .geometry = parts.geometry,
-                     .total_steps = kSteps});
+    setup.loss = std::make_unique<PoisonedLoss>(std::move(setup.loss), rank == kRanks - 1 ? poisoned : 0);
+    StepLog::Files files;
+    if (rank == 0) files.metrics.emplace(MetricsFile::begin(folder / "metrics.jsonl"));
+    StepLog log(setup, run, std::move(files));
+    Trainer trainer(setup, run,
+                    {.loader = loader, .state = state, .log = log, .progress = [&](int64_t step, const std::string&) {
+                       after_step(rank, step);
+                       if (rank != 1 || step != 3) return;
+                       for (const NamedTensor& t : state.tensors())
+                         if (t.name == drifting) *static_cast<float*>(t.data) += 0.5F;
+                     }});
     End& end = ends[rank];
     try {
       end.outcome = trainer.run();
@@ -223,7 +211,7 @@ TEST(Drift, IsNamedByTensorAndRank) {
     EXPECT_EQ(end.code, ExitCode::kDevice);
     EXPECT_EQ(end.steps, 6) << "two steps after the check";
     EXPECT_THAT(end.text, HasSubstr("the weights of the ranks differ after step 4: rank 0: "));
-    EXPECT_THAT(end.text, HasSubstr("not as on rank 0: layer2.0.conv2.weight on rank 1; a host"));
+    EXPECT_THAT(end.text, HasSubstr("tensors that differ from rank 0's: layer2.0.conv2.weight on rank 1; a host"));
     EXPECT_EQ(end.text, ends[0].text);
   }
   for (const End& end : train(folder.path() / "without", settings, nothing)) EXPECT_FALSE(end.code);
@@ -246,7 +234,7 @@ TEST(Clock, ATimeLimitStopsAllRanksAtOneStepWithACheckpoint) {
     EXPECT_FALSE(end.code);
     EXPECT_TRUE(end.outcome.stopped);
     EXPECT_EQ(end.outcome.step, 3);
-    EXPECT_EQ(end.outcome.reason, "train.max_minutes: 1e-06 minutes are over");
+    EXPECT_EQ(end.outcome.reason, "time limit reached (train.max_minutes: 1e-06)");
   }
   EXPECT_EQ(saved_steps(folder.path()), (std::vector<int64_t>{3}));
 }

@@ -15,19 +15,19 @@
 #include "src/nn/model.h"
 #include "src/optim/optimizer.h"
 #include "src/optim/schedule.h"
+#include "src/runtime/run_context.h"
 #include "src/train/recorded_plans.h"
-#include "src/train/site.h"
 
 namespace simclr {
 
-struct Parts {
+struct TrainingSetup {
   // Throws AgreedError: kData for a data set that cannot be used or cannot fill one batch. beat: while the data are
   // read and looked through, and between the plans of convolutions. plans: of the checkpoint that the run goes on from;
   // rank 0's count.
-  Parts(const Settings& settings, const Topology& topology, const Site& site, const Beat& beat = no_beat,
-        const std::optional<RecordedPlans>& plans = std::nullopt);
-  Parts(const Parts&) = delete;
-  Parts& operator=(const Parts&) = delete;
+  TrainingSetup(const Settings& settings, const Topology& topology, const RunContext& run, const Beat& beat = no_beat,
+                const std::optional<RecordedPlans>& plans = std::nullopt);
+  TrainingSetup(const TrainingSetup&) = delete;
+  TrainingSetup& operator=(const TrainingSetup&) = delete;
 
   int64_t total_steps() const;
   // The labeled images that test images are compared with.
@@ -40,6 +40,7 @@ struct Parts {
   ShardGeometry geometry;
   std::unique_ptr<SamplePlan> plan;
   Context& context;
+  int workers;  // data.workers, with auto resolved
   Model model;
   std::unique_ptr<ContrastiveLoss> loss;
   std::unique_ptr<Optimizer> optimizer;

@@ -1,7 +1,8 @@
-#include "src/train/parts.h"
+#include "src/train/training_setup.h"
 
 #include <cmath>
 
+#include "src/augment/view_loader.h"
 #include "src/comm/agreement.h"
 #include "src/comm/gather.h"
 #include "src/config/resolved.h"
@@ -39,41 +40,42 @@ ScheduleDrops make_drops(const ScheduleSettings& s, int64_t steps_per_epoch) {
 
 }  // namespace
 
-Parts::Parts(const Settings& s, const Topology& topology, const Site& site, const Beat& beat,
-             const std::optional<RecordedPlans>& plans)
+TrainingSetup::TrainingSetup(const Settings& s, const Topology& topology, const RunContext& run, const Beat& beat,
+                             const std::optional<RecordedPlans>& plans)
     : settings(s),
-      train_set(agree_on(site.host, [&] { return open_dataset(s.data, Split::kTrain, beat); })),
-      test_set(agree_on(site.host, [&] { return open_dataset(s.data, Split::kTest, beat); })),
-      bank_set(agree_on(site.host, [&] { return open_bank(s.data, beat); })),
-      data_sha256(agree_on_data(site.host, *train_set, *test_set, bank_set.get(), beat)),
+      train_set(agree_on(run.host, [&] { return open_dataset(s.data, Split::kTrain, beat); })),
+      test_set(agree_on(run.host, [&] { return open_dataset(s.data, Split::kTest, beat); })),
+      bank_set(agree_on(run.host, [&] { return open_bank(s.data, beat); })),
+      data_sha256(agree_on_data(run.host, *train_set, *test_set, bank_set.get(), beat)),
       view(
-          agree_on(site.host,
+          agree_on(run.host,
                    [&] { return make_view_params(s.views, s.data.image_size, channel_statistics(*train_set, beat)); })),
       geometry(make_geometry(s, topology.rank, topology.size)),
-      plan(agree_on(site.host,
+      plan(agree_on(run.host,
                     [&] {
                       return std::make_unique<SamplePlan>(SamplePlanSettings{.seed = s.run.seed,
                                                                              .count = train_set->count(),
                                                                              .global_batch = s.train.global_batch,
                                                                              .shards = geometry.shards});
                     })),
-      context(site.context),
-      model(context, site.collectives, geometry, s.model, s.data.image_size, s.run.seed,
+      context(run.context),
+      workers(resolve_workers(s.data.workers, train_set->decodes(), context.threads())),
+      model(context, run.collectives, geometry, s.model, s.data.image_size, s.run.seed,
             {.algorithm = plans ? plans->otherwise : s.model.convolution,
              .before = plans ? plans->names : PlanNames{},
              .share =
                  [&](const std::string& mine) {
                    beat();
-                   return broadcast_text(site.host, mine);
+                   return broadcast_text(run.host, mine);
                  }}),
-      loss(make_loss(context, site.collectives, s.loss,
+      loss(make_loss(context, run.collectives, s.loss,
                      {.batch = s.train.global_batch, .columns = s.model.projector.output, .shards = geometry.shards})),
       optimizer(make_optimizer(context, model.store(), s.optimizer)),
       schedule(s.schedule.type, scaled_learning_rate(s),
                std::llround(s.schedule.warmup_epochs * static_cast<double>(plan->steps_per_epoch())), total_steps(),
                make_drops(s.schedule, plan->steps_per_epoch())) {}
 
-int64_t Parts::total_steps() const {
+int64_t TrainingSetup::total_steps() const {
   return settings.train.max_steps > 0 ? settings.train.max_steps : settings.train.epochs * plan->steps_per_epoch();
 }
 
