@@ -15,7 +15,7 @@
 
 namespace simclr {
 
-// An Error that every rank has thrown at the same point: they may leave in order (way_out.h), rank 0 prints it.
+// An Error that every rank has thrown at the same point: they may leave in order (Runtime::shut_down), rank 0 prints it.
 class AgreedError : public Error {
  public:
   using Error::Error;

@@ -16,6 +16,7 @@
 #include "src/config/loader.h"
 #include "src/config/resolved.h"
 #include "src/runtime/device_choice.h"
+#include "src/train/host_tensors.h"
 
 namespace simclr {
 namespace {
@@ -53,10 +54,6 @@ Opened open_on_root(const EncoderSource& source) {
   opened.own_precision = given.contains("run.precision");
   opened.plans = recorded_plans(opened.header, opened.settings);
   return opened;
-}
-
-NamedTensor as_tensor(const std::string& name, const TensorShape& shape, float* value) {
-  return {name, TensorType::kFloat32, shape, value};
 }
 
 }  // namespace
@@ -141,32 +138,12 @@ void TrainedEncoder::make_model(int64_t batch) {
 }
 
 void TrainedEncoder::load_weights() {
-  Device& device = context().context.device();
-  std::vector<NamedTensor> tensors;
-  for (const auto& p : model_->store().parameters()) tensors.push_back(as_tensor(p.name, p.shape, p.value));
-  for (const auto& b : model_->store().buffers()) tensors.push_back(as_tensor(b.name, b.shape, b.value));
-  std::vector<NamedTensor> on_host = tensors;
-  Buffer memory;
-  if (!device.is_cpu()) {
-    int64_t bytes = 0;
-    for (const auto& t : tensors) bytes += t.bytes();
-    memory = Buffer(bytes);
-    std::byte* next = memory.data();
-    for (auto& t : on_host) {
-      t.data = next;
-      next += t.bytes();
-    }
-  }
   const RunContext run = context();
+  HostTensors tensors(run.context.device(), named_tensors(model_->store()), HostTensors::Memory::kShared);
   agree_on(run.host, [&] {
-    if (is_first()) load_checkpoint(checkpoint_, on_host, LoadWhat::kWeights, beat());
+    if (is_first()) load_checkpoint(checkpoint_, tensors.all(), LoadWhat::kWeights, beat());
   });
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const auto bytes = static_cast<size_t>(on_host[i].bytes());
-    run.host.broadcast(std::span(static_cast<std::byte*>(on_host[i].data), bytes), 0);
-    if (!device.is_cpu()) device.upload(tensors[i].data, on_host[i].data, bytes);
-    runtime_.heartbeat().beat();
-  }
+  tensors.broadcast(run.host, beat());
 }
 
 int64_t TrainedEncoder::width(EncoderOutput output) const {

@@ -11,8 +11,12 @@
 #include "src/config/key_table.h"
 
 namespace simclr {
-
 namespace {
+
+LossAlgorithm resolved_algorithm(const LossSettings& loss, bool on_gpu) {
+  if (loss.algorithm != LossAlgorithm::kAuto) return loss.algorithm;
+  return on_gpu ? LossAlgorithm::kEinsum : LossAlgorithm::kStreaming;
+}
 
 // What is derived from a key, for the comment behind it; "" if nothing.
 std::string derived_comment(const std::string& path, const Settings& s) {
@@ -71,11 +75,6 @@ double scaled_learning_rate(const Settings& settings) {
   }
   SIMCLR_CHECK(false, "lr_scaling has no value {}", static_cast<int>(settings.optimizer.lr_scaling));
   return 0.0;
-}
-
-LossAlgorithm resolved_algorithm(const LossSettings& loss, bool on_gpu) {
-  if (loss.algorithm != LossAlgorithm::kAuto) return loss.algorithm;
-  return on_gpu ? LossAlgorithm::kEinsum : LossAlgorithm::kStreaming;
 }
 
 Settings resolve_for_device(Settings settings, bool on_gpu) {

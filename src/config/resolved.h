@@ -1,5 +1,5 @@
-// What follows from the settings alone: derived values, the resolved YAML, the hash and the comparison that tell
-// whether two runs are the same mathematics.
+// What follows from the settings alone: derived values, the resolved YAML, and the hash and the comparison by which two
+// runs are the same mathematics.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,20 @@ namespace simclr {
 
 // The learning rate that the schedule warms up to and decays from. B = train.global_batch.
 //   none    base_lr
-//   linear  base_lr * B / 256      (Goyal et al. 2017, "Accurate, large minibatch SGD"; SimCLR, Chen et al. 2020,
-//   section 2.2) sqrt    base_lr * sqrt(B)      (SimCLR, appendix B.1, and --learning_rate_scaling=sqrt of
-//   google-research/simclr)
+//   linear  base_lr * B / 256   Goyal et al. 2017, "Accurate, large minibatch SGD"; SimCLR (Chen et al. 2020, section 2.2)
+//   sqrt    base_lr * sqrt(B)   SimCLR, appendix B.1; --learning_rate_scaling=sqrt of google-research/simclr
 double scaled_learning_rate(const Settings& settings);
 
-// What infonce's loss.algorithm `auto` stands for: streaming on a CPU; einsum on a GPU, until streaming has been timed
-// on one.
-LossAlgorithm resolved_algorithm(const LossSettings& loss, bool on_gpu);
-// The settings that a run has once its device is known: the same, without an `auto` that is part of the mathematics.
+// The settings of a run once its device is known: the same, without an `auto` that is part of the mathematics.
+//   loss.algorithm of infonce   streaming on a CPU; einsum on a GPU, until streaming has been timed on one
 Settings resolve_for_device(Settings settings, bool on_gpu);
 
-// The parts into which a global batch is cut: train.shards, or with reduction fastest one a rank.
+// The number of shards of a global batch: train.shards, or one per rank with reduction fastest.
 int64_t shard_count(const Settings& settings, int ranks);
-// n = B / shard_count; the shards must divide B (validate_ranks() has seen to it).
+// n = B / shard_count; the shards divide B (validate_ranks() has checked it).
 int64_t images_per_shard(const Settings& settings, int ranks);
 
-// All keys with their values as YAML that loads again and gives equal Settings; derived values stand as comments.
+// All keys with their values as YAML that loads again and gives equal Settings; derived values as comments.
 std::string print_config(const Settings& settings);
 
 // 64 hex digits: sha256 over the keys that are part of the mathematics of a run, as resolve_for_device() returns them.
@@ -45,7 +42,7 @@ struct SettingDifference {
 std::vector<SettingDifference> compare_for_resume(const Settings& saved, const Settings& now);
 
 // The keys among those of config_hash() that an entry of resume.allow names: by path, by section (`schedule`), or by a
-// last word that only one of them has (`epochs`). `data` names the training images, too; see allows_other_images().
+// last word that only one of them has (`epochs`). `data` also names the training images: allows_other_images().
 std::vector<std::string> keys_named_by(const std::string& entry);
 bool allows_other_images(const ResumeSettings& resume);
 

@@ -1,7 +1,6 @@
 // From settings to an objective.
 #include "src/loss/contrastive_loss.h"
 
-#include "src/config/resolved.h"
 #include "src/loss/barlow_twins_loss.h"
 #include "src/loss/infonce_loss.h"
 #include "src/loss/streaming_loss.h"
@@ -12,7 +11,8 @@ std::unique_ptr<ContrastiveLoss> make_loss(Context& context, Collectives& collec
                                            const LossShape& shape) {
   switch (settings.type) {
     case LossType::kInfoNce:
-      if (resolved_algorithm(settings, !context.device().is_cpu()) == LossAlgorithm::kStreaming) {
+      SIMCLR_CHECK(settings.algorithm != LossAlgorithm::kAuto, "loss.algorithm: auto is not resolved for the device");
+      if (settings.algorithm == LossAlgorithm::kStreaming) {
         return std::make_unique<StreamingLoss>(context, collectives, settings, shape);
       }
       return std::make_unique<InfoNceLoss>(context, collectives, settings, shape);

@@ -4,7 +4,6 @@
 
 #include "src/augment/view_loader.h"
 #include "src/base/memory.h"
-#include "src/config/resolved.h"
 #include "src/device/choose_device.h"
 
 namespace simclr {
@@ -33,8 +32,7 @@ int64_t evaluation_bytes(const TrainingSetup& p) {
 }
 
 bool stores_products(const TrainingSetup& p) {
-  return p.settings.loss.type == LossType::kInfoNce &&
-         resolved_algorithm(p.settings.loss, !p.context.device().is_cpu()) != LossAlgorithm::kStreaming;
+  return p.settings.loss.type == LossType::kInfoNce && p.settings.loss.algorithm != LossAlgorithm::kStreaming;
 }
 
 std::string megabytes(int64_t bytes) {

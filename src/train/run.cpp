@@ -14,6 +14,7 @@
 #include "src/report/report_file.h"
 #include "src/train/memory_check.h"
 #include "src/train/memory_need.h"
+#include "src/train/resume_check.h"
 #include "src/train/start.h"
 #include "src/train/start_block.h"
 #include "src/train/trainer.h"
@@ -89,7 +90,7 @@ CheckpointHeader make_header(const TrainingSetup& setup, const Topology& topolog
   std::map<std::string, std::string> environment = {{"program", kProgramVersion},
                                                     {"libraries", setup.context.library_version()},
                                                     {"processor", processor_of(setup.context)},
-                                                    {"data_sha256", setup.data_sha256},
+                                                    {kDataKey, setup.data_sha256},
                                                     {"ranks", fmt::format("{}", topology.size)},
                                                     {"host", topology.host()},
                                                     {kPlansKey, setup.model.describe_plans()},

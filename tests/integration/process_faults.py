@@ -160,7 +160,7 @@ def drift(place, name):
         for address in find_in_memory(pid, weights):
             memory.seek(address + 2)
             memory.write(bytes([weights[2] ^ 1]))
-    row(name, it, (4,), ("not as on rank 0: layer1.0.conv1.weight on rank 2",), since=since)
+    row(name, it, (4,), ("tensors that differ from rank 0's: layer1.0.conv1.weight on rank 2",), since=since)
 
 
 @fault("4 processes that srun started without an MPI plug-in")

@@ -9,7 +9,7 @@
 namespace simclr {
 namespace {
 
-const LossSettings kEinsum{.algorithm = LossAlgorithm::kEinsum};
+const LossSettings kEinsum{.algorithm = LossAlgorithm::kEinsum}, kStreaming{.algorithm = LossAlgorithm::kStreaming};
 
 using testing::LossRun;
 using testing::run_loss;
@@ -131,7 +131,7 @@ TEST(InfoNceLoss, ShowsNonFiniteInputOnEveryRank) {
 TEST(InfoNceLoss, SaysWhatAnAnchorSees) {
   run_ranks(4, [](Collectives& collectives) {
     Context context(1);
-    EXPECT_EQ(make_loss(context, collectives, {}, {.batch = 512, .columns = 16, .shards = 8})->describe(),
+    EXPECT_EQ(make_loss(context, collectives, kStreaming, {.batch = 512, .columns = 16, .shards = 8})->describe(),
               "B=512 images, 2 views, 4 ranks x 128: 1 positive and 1022 negatives per anchor");
   });
 }
@@ -139,9 +139,9 @@ TEST(InfoNceLoss, SaysWhatAnAnchorSees) {
 TEST(InfoNceLoss, RefusesCallsThatAreDefects) {
   run_ranks(2, [](Collectives& collectives) {
     Context context(1);
-    EXPECT_THROW(make_loss(context, collectives, {}, {.batch = 8, .columns = 4, .shards = 1}), Error);
-    EXPECT_THROW(make_loss(context, collectives, {}, {.batch = 9, .columns = 4, .shards = 2}), Error);
-    const auto loss = make_loss(context, collectives, {}, {.batch = 8, .columns = 4, .shards = 2});
+    EXPECT_THROW(make_loss(context, collectives, kStreaming, {.batch = 8, .columns = 4, .shards = 1}), Error);
+    EXPECT_THROW(make_loss(context, collectives, kStreaming, {.batch = 9, .columns = 4, .shards = 2}), Error);
+    const auto loss = make_loss(context, collectives, kStreaming, {.batch = 8, .columns = 4, .shards = 2});
     TestMatrix wrong_rows(16, 4), wrong_columns(8, 5), right(8, 4);
     EXPECT_THROW(loss->forward(wrong_rows.view()), Error);
     EXPECT_THROW(loss->forward(wrong_columns.view()), Error);

@@ -17,6 +17,7 @@ inline Settings small_settings() {
   s.model.encoder.width = 8;
   s.model.projector.hidden = 8;
   s.model.projector.output = 8;
+  s.loss.algorithm = LossAlgorithm::kStreaming;
   s.train.global_batch = 8;
   s.train.shards = 2;
   s.train.max_steps = kSmallSteps;
