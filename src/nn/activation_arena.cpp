@@ -12,7 +12,7 @@ int ActivationArena::add(int64_t elements, Lifetime lifetime) {
   return static_cast<int>(pieces_.size()) - 1;
 }
 
-// The lowest place that is free all its life. placed: ordered by offset.
+// Sets the lowest offset that is free during the piece's whole lifetime. placed: ordered by offset.
 void ActivationArena::place(Piece& piece, const std::vector<const Piece*>& placed) const {
   for (const Piece* other : placed) {
     const bool together = other->lifetime.first <= piece.lifetime.last && piece.lifetime.first <= other->lifetime.last;
@@ -23,12 +23,12 @@ void ActivationArena::place(Piece& piece, const std::vector<const Piece*>& place
 }
 
 // Greedy, the largest first (Pisarchyk and Lee 2020, "Efficient Memory Management for Deep Neural Net Inference");
-// equal ones in the order in which they were asked for.
+// pieces of equal size in the order in which they were added.
 void ActivationArena::allocate(Context& context) {
   const size_t element_bytes = size_of(context.device().storage());
   std::vector<Piece*> order;
   for (Piece& piece : pieces_) {
-    const size_t bytes = static_cast<size_t>(piece.elements) * element_bytes;
+    const size_t bytes = piece.elements * element_bytes;
     piece.bytes = (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
     order.push_back(&piece);
   }

@@ -1,6 +1,6 @@
-// The memory of a step's feature maps and of their gradients: one run of memory, in which pieces that never live at the
-// same time share their place. Layers say in their constructors what they need and for how long; allocate() then lays
-// everything out, and the pieces are valid.
+// The memory of a step's feature maps and of their gradients: one buffer in which pieces whose lifetimes do not overlap
+// share their place. Layers declare in their constructors what they need and for how long; allocate() then places all
+// pieces, which are valid from there on.
 //
 // Moments count the ops of forward in their order; backward runs them in reverse, the op of moment t at backward_of(t).
 // What backward needs thus lives from t to backward_of(t): the memory of the last layers is free again when the
@@ -23,12 +23,12 @@ class ActivationArena {
   Moment next() { return moment_++; }
 
   struct Lifetime {
-    Moment first = 0, last = 0;  // from the op that writes it to the last that reads it, both included
+    Moment first = 0, last = 0;  // the op that writes the piece, the last op that reads it; both included
   };
-  // elements in the device's storage type. Returns its number for data(). Before allocate().
+  // elements: in the device's storage type. Returns the piece's number for data(). Only before allocate().
   int add(int64_t elements, Lifetime lifetime);
 
-  // Places all pieces and takes the memory, zero-filled. Error(kDevice) when there is none.
+  // Places all pieces and allocates the memory, zero-filled. Error(kDevice) if there is not enough.
   void allocate(Context& context);
 
   // 256-byte aligned; null before allocate().

@@ -1,4 +1,4 @@
-// Feature maps, or their gradients, in the arena of the step.
+// A layer's feature maps, or their gradients, as a piece of the step's activation arena.
 #pragma once
 
 #include "kernels/common/views.h"
@@ -16,7 +16,7 @@ class ActivationBuffer {
                width,   lc.context.device().storage()},
         piece_(lc.arena.add(shape_.elements(), lifetime)) {}
 
-  // Its memory is there once the arena is laid out.
+  // The view has memory once the arena is allocated.
   Activation view() const {
     Activation view = shape_;
     view.data = arena_->data(piece_);
@@ -29,7 +29,7 @@ class ActivationBuffer {
   int piece_ = -1;
 };
 
-// A matrix [rows of this rank, cols] of the network there; its rows are padded_cols(cols) apart.
+// The same for a matrix [rows of this rank, cols]; its stride is padded_cols(cols).
 class MatrixBuffer {
  public:
   MatrixBuffer() = default;

@@ -30,7 +30,7 @@ BatchNormLayer::BatchNormLayer(const LayerContext& lc, const std::string& name, 
 
 void BatchNormLayer::forward(Mode mode, ConstActivation x, const Fused& fused, Activation y) {
   const Exec& exec = context_->exec();
-  // Read for the sums, then read, and the residual with it, and written.
+  // x is read for the sums; then x and the residual are read and y is written.
   const ProfileSpan span(context_->profiler(), named("forward"),
                          [&] { return Work{.bytes = bytes_of(x) * (fused.residual ? 4 : 3)}; });
   const int groups = mode == Mode::kTrain ? groups_ : 1;
@@ -51,7 +51,7 @@ void BatchNormLayer::forward(Mode mode, ConstActivation x, const Fused& fused, A
 void BatchNormLayer::backward(ConstActivation grad_y, ConstActivation x, const float* relu_y, float* masked,
                               Activation grad_x) {
   const Exec& exec = context_->exec();
-  // Both passes read grad_y and x, one writes; with masked one reads relu_y and writes that, too.
+  // Both passes read grad_y and x, the second writes grad_x; with masked the first also reads relu_y and writes masked.
   const ProfileSpan span(context_->profiler(), named("backward"),
                          [&] { return Work{.bytes = bytes_of(x) * (masked ? 7 : 5)}; });
   const auto sums = sums_.as<double>();

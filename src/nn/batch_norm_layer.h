@@ -1,5 +1,5 @@
 // Batch norm over the global batch: the op kernels/batch_norm, its parameters and running statistics, and the two sums
-// over ranks (one in forward, one in backward) that make the batch global.
+// over ranks (one in forward, one in backward) that make the batch global. The arithmetic is the op's.
 #pragma once
 
 #include <string>
@@ -11,20 +11,20 @@ namespace simclr {
 
 class BatchNormLayer {
  public:
-  // height and width 1 for a matrix.
+  // height and width are 1 for a matrix.
   BatchNormLayer(const LayerContext& lc, const std::string& name, int64_t channels, int64_t height, int64_t width);
 
   struct Fused {
     bool relu = false;
-    const float* residual = nullptr;  // like x
+    const float* residual = nullptr;  // added before ReLU; shape and layout of x
   };
   void forward(Mode mode, ConstActivation x, const Fused& fused, Activation y);
 
-  // relu_y: the output of forward when ReLU was fused, else null. masked: receives grad_y where relu_y > 0 when given
-  // (may be grad_y itself). Sets the gradients of weight and bias, which are then global.
+  // relu_y: the output of forward if ReLU was fused, else null. masked: if not null, receives grad_y where relu_y > 0
+  // and 0 elsewhere (may be grad_y itself). Sets the gradients of weight and bias, which are then global.
   void backward(ConstActivation grad_y, ConstActivation x, const float* relu_y, float* masked, Activation grad_x);
 
-  // After the step is known to be finite (*skip == 0), as the weights' update.
+  // skip: a device flag as for the optimizer's update; nothing changes when it is not 0 (a non-finite step).
   void update_running_statistics(const int* skip);
 
   std::string_view name() const { return layer_of(*weight_); }  // layer1.0.bn1

@@ -3,8 +3,8 @@
 namespace simclr {
 namespace {
 
-// The plan of the run that is resumed, or null where there is none, or the library no longer makes it. Who resumes
-// compares the plans with those of the checkpoint (state_io.cpp) and says so.
+// The plan recorded in the checkpoint that the run resumes from; null if there is none or the library no longer
+// offers it. The caller compares the plans with those of the checkpoint and warns (state_io.cpp).
 std::unique_ptr<Conv2dPlan> make_plan_as_before(const LayerContext& lc, const std::string& weight,
                                                 const Conv2dParams& params) {
   const auto before = lc.plans.before.find(weight);
@@ -16,7 +16,8 @@ std::unique_ptr<Conv2dPlan> make_plan_as_before(const LayerContext& lc, const st
   }
 }
 
-// Rank 0's: it has read what was recorded, and two GPUs of one model may rank cuDNN's plans differently.
+// Rank 0's plan on all ranks: rank 0 has read the checkpoint, and two GPUs of one model may rank cuDNN's plans
+// differently.
 std::unique_ptr<Conv2dPlan> make_shared_plan(const LayerContext& lc, const std::string& weight,
                                              const Conv2dParams& params) {
   auto plan = make_plan_as_before(lc, weight, params);

@@ -1,4 +1,4 @@
-// A convolution with its weight: the op kernels/conv2d bound to a parameter.
+// A convolution with its weight: the op kernels/conv2d bound to a parameter. No bias: batch norm follows.
 #pragma once
 
 #include <memory>
@@ -44,11 +44,11 @@ class ConvLayer {
   OpName named(std::string_view op) const {
     return {.kind = OpKind::kConvolution, .layer = layer_of(*weight_), .op = op};
   }
-  // The same in all three passes: one map and the weights make the other map, or two maps the weights' gradient.
+  // The same in all three passes: each reads two of input, weights and output and writes the third.
   template <typename Input>
   Work work(const Input& x, ConstActivation y) const {
     return {.flops = plan_->params().forward_flops(),
-            .bytes = bytes_of(x) + bytes_of(y) + sizeof(float) * static_cast<double>(weight_->elements)};
+            .bytes = bytes_of(x) + bytes_of(y) + sizeof(float) * as_double(weight_->elements)};
   }
 
   Context* context_;

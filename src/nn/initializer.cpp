@@ -3,20 +3,21 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/common/numbers.h"
 #include "kernels/initializer/initializer.h"
 
 namespace simclr {
 namespace {
 
 std::span<float> values_of(const Parameter& p) {
-  return {p.value, static_cast<size_t>(p.elements)};
+  return std::span(p.value, p.elements);
 }
 
 }  // namespace
 
 void initialize_kaiming_normal(const Context& context, const Parameter& p, uint64_t seed) {
   SIMCLR_CHECK(p.shape.size() == 4, "{} is not a convolution", p.name);
-  const auto fan_out = static_cast<double>(p.shape[0] * p.shape[2] * p.shape[3]);
+  const double fan_out = as_double(p.shape[0] * p.shape[2] * p.shape[3]);
   const double sigma = std::sqrt(2.0 / fan_out);
   const WeightStream stream = weight_stream(seed, p.name);
   Device& device = context.device();
@@ -34,7 +35,7 @@ void initialize_kaiming_normal(const Context& context, const Parameter& p, uint6
 }
 
 void initialize_uniform(const Context& context, const Parameter& p, int64_t fan_in, uint64_t seed) {
-  const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
+  const double bound = 1.0 / std::sqrt(as_double(fan_in));
   draw_uniform(context.exec(), weight_stream(seed, p.name), bound, values_of(p));
 }
 

@@ -1,5 +1,5 @@
-// Initial weights as functions of (seed, parameter name, element), drawn where they live by kernels/initializer: the
-// same bits on every rank and every kind of device. For set-up: the normal ones wait for the device.
+// Initial weights as functions of (seed, parameter name, element), drawn in device memory by kernels/initializer: the
+// same bits on every rank and every kind of device. For set-up only: initialize_kaiming_normal waits for the device.
 #pragma once
 
 #include <cstdint>

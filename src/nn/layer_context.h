@@ -1,9 +1,10 @@
-// What every layer is built with: device, ranks, parameter store, and how the global batch is cut.
+// What every layer is constructed with: device, collectives, parameter store, arena, and how the global batch is cut.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
+#include "kernels/common/numbers.h"
 #include "src/comm/collectives.h"
 #include "src/config/settings.h"
 #include "src/device/context.h"
@@ -29,14 +30,14 @@ struct ShardGeometry {
 // Train: batch statistics over all ranks. Evaluate: running statistics, no communication.
 enum class Mode { kTrain, kEvaluate };
 
-// "layer1.0.conv1" of layer1.0.conv1.weight: what a profile calls its layer.
+// The layer's name in profiles: "layer1.0.conv1" for the parameter layer1.0.conv1.weight.
 inline std::string_view layer_of(const Parameter& parameter) {
   return std::string_view(parameter.name).substr(0, parameter.name.rfind('.'));
 }
 
 template <typename View>
 double bytes_of(const View& view) {
-  return static_cast<double>(view.elements()) * static_cast<double>(size_of(view.type));
+  return as_double(view.elements()) * as_double(size_of(view.type));
 }
 
 struct LayerContext {

@@ -16,18 +16,19 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  // Train mode. x [shards, 2n, 3, size, size] stays as it is until backward. Returns z [shards*2n, C] (padded stride).
+  // Train mode. x [shards, 2n, 3, size, size] must not change until backward. Returns z [shards*2n, C] (padded stride).
   ConstMatrix forward(ConstImages x);
-  // Sets all gradients: per-rank ones (to be summed over ranks) and the batch-norm ones (global already). ready: as
-  // parts of the network are done, from its end to its beginning; at last with the first parameter of the store.
-  void backward(ConstMatrix grad_z, const GradientsReady& ready = nobody_waits);
-  // Running statistics take in the last forward's batch, unless *skip.
+  // Sets all gradients: per-rank ones (still to be summed over ranks) and those of batch norm (global already). ready
+  // is called as parts of the network are done, from its end to its beginning; the last call names the first parameter
+  // of the store.
+  void backward(ConstMatrix grad_z, const GradientsReady& ready = ignore_ready);
+  // Adds the last forward's batch to the running statistics, unless the device flag *skip is set.
   void update_running_statistics(const int* skip);
 
-  // Evaluation mode: h [shards*2n, D], no communication. Between whole steps it leaves no trace; within one it would
+  // Evaluation mode: returns h [shards*2n, D]; no communication. Call it between steps only: within one it would
   // overwrite what backward needs.
   ConstMatrix encode(ConstImages x);
-  // z [shards*2n, C] of what encode() returned last, likewise.
+  // Evaluation mode: z [shards*2n, C] of h, which encode() returned last. Between steps only.
   ConstMatrix project(ConstMatrix h);
 
   ParameterStore& store() { return store_; }

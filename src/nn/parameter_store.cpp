@@ -19,14 +19,14 @@ int64_t product(const std::vector<int64_t>& shape) {
 }  // namespace
 
 Parameter& ParameterStore::add(std::string name, std::vector<int64_t> shape, GradientScope scope) {
-  SIMCLR_CHECK(values_.bytes() == 0, "parameter {} comes after allocate()", name);
+  SIMCLR_CHECK(values_.bytes() == 0, "parameter {} is added after allocate()", name);
   for (const auto& p : parameters_) SIMCLR_CHECK(p.name != name, "two parameters are called {}", name);
   const int64_t elements = product(shape);
   return parameters_.emplace_back(Parameter{std::move(name), std::move(shape), elements, scope, nullptr, nullptr});
 }
 
 NamedBuffer& ParameterStore::add_buffer(std::string name, std::vector<int64_t> shape) {
-  SIMCLR_CHECK(values_.bytes() == 0, "buffer {} comes after allocate()", name);
+  SIMCLR_CHECK(values_.bytes() == 0, "buffer {} is added after allocate()", name);
   const int64_t elements = product(shape);
   return buffers_.emplace_back(NamedBuffer{std::move(name), std::move(shape), elements, nullptr});
 }

@@ -1,7 +1,7 @@
-// All parameters of a network in two runs of memory (values, gradients), so that one ordered sum and one update cover
-// them, and the buffers (running statistics) that belong to the weights but get no gradient.
+// All parameters of a network in two contiguous buffers (values, gradients), so that one ordered sum and one update
+// cover them; and the named buffers (running statistics), which are saved with the weights but have no gradient.
 //
-// Layers declare what they need in their constructors; allocate() then lays everything out and the pointers are valid.
+// Layers declare what they need in their constructors; allocate() then sets the pointers.
 // Each parameter starts at a multiple of 256 bytes; the gaps hold zeros.
 #pragma once
 
@@ -33,7 +33,7 @@ struct Parameter {
 
 // Called in backward: the per-rank gradients of `first` and of all that follow it in the store are complete.
 using GradientsReady = std::function<void(const Parameter& first)>;
-inline void nobody_waits(const Parameter& /*first*/) {}
+inline void ignore_ready(const Parameter& /*first*/) {}
 
 struct NamedBuffer {
   std::string name;  // e.g. layer1.0.bn1.running_mean
@@ -44,7 +44,7 @@ struct NamedBuffer {
 
 class ParameterStore {
  public:
-  // Before allocate(). The reference stays valid as long as the store.
+  // Only before allocate(). The reference is valid for the lifetime of the store.
   Parameter& add(std::string name, std::vector<int64_t> shape, GradientScope scope);
   NamedBuffer& add_buffer(std::string name, std::vector<int64_t> shape);
   void allocate(Context& context);
@@ -55,7 +55,7 @@ class ParameterStore {
   int64_t element_count() const;  // without the gaps
 
   std::span<float> gradients() const { return gradients_.as<float>(); }  // all, gaps included
-  // The part that is to be summed over ranks: a prefix of gradients().
+  // The gradients that have to be summed over ranks: a prefix of gradients().
   std::span<float> per_rank_gradients() const { return gradients().first(per_rank_elements_); }
 
  private:

@@ -9,7 +9,7 @@ namespace simclr {
 PlanNames read_plan_names(const std::string& text) {
   constexpr std::string_view kBetween = "; ", kAfterName = ": ";
   PlanNames names;
-  std::string* plans = nullptr;  // of the convolution that was named last
+  std::string* plans = nullptr;  // those of the convolution that was named last
   std::string_view rest = text;
   while (!rest.empty()) {
     const size_t end = rest.find(kBetween);

@@ -1,5 +1,5 @@
-// Which algorithm each convolution uses where its device has several: the same on all ranks and, on a resumed run, the
-// one that it had before, since bits depend on it.
+// Which algorithm each convolution uses where its device offers several: the same on all ranks and, in a resumed run,
+// the one of the checkpoint, because results depend on it in their last bits.
 #pragma once
 
 #include <functional>
@@ -10,22 +10,22 @@
 
 namespace simclr {
 
-// What Conv2dPlan::choice() says, by the name of the convolution's weight.
+// Conv2dPlan::choice() by the name of the convolution's weight.
 using PlanNames = std::map<std::string, std::string>;
 
-// Reads what Model::describe_plans() writes: "conv1.weight: PLAN; PLAN; layer1.0.conv1.weight: PLAN; PLAN; PLAN".
+// Parses the text of Model::describe_plans(): "conv1.weight: PLAN; PLAN; layer1.0.conv1.weight: PLAN; PLAN; PLAN".
 PlanNames read_plan_names(const std::string& text);
 
-// Such a text of a CPU in one sentence: "direct", or "Winograd F(4x4, 3x3) in 12 of 59 passes, direct in the others".
+// Such a text of a CPU, in short: "direct", or "Winograd F(4x4, 3x3) in 12 of 59 passes, direct in the others".
 std::string summarize_cpu_plans(const std::string& text);
 
 struct PlanChoices {
-  // Of what `before` does not name.
+  // For convolutions that `before` does not name.
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::kAuto;
-  // Of the run that is resumed: each is taken where the library still makes it. Only on the rank whose choice is
+  // The plans of the checkpoint; each is used if the library still offers it. Filled on rank 0 only, whose choice is
   // shared.
   PlanNames before;
-  // Takes this rank's choice, returns the one in force. Collective, once for each convolution.
+  // Takes this rank's choice, returns the one that all ranks use. Collective; called once for each convolution.
   std::function<std::string(const std::string& mine)> share = [](const std::string& mine) { return mine; };
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/common/numbers.h"
 #include "kernels/linear/linear.h"
 #include "kernels/relu/relu.h"
 #include "src/nn/initializer.h"
@@ -41,10 +42,9 @@ template <typename Linear>
 void Projector::product(const Layer& layer, std::string_view op, Linear&& linear) const {
   const ProfileSpan span(lc_.context.profiler(), {OpKind::kMatrixProduct, layer_of(*layer.weight), op}, [&] {
     const int64_t rows = lc_.geometry.local_rows(), weights = layer.weight->elements;
-    const auto type_bytes = static_cast<double>(size_of(lc_.context.device().storage()));
-    return Work{.flops = 2.0 * static_cast<double>(rows) * static_cast<double>(weights),
-                .bytes = type_bytes * static_cast<double>(rows * (layer.in + layer.out)) +
-                         sizeof(float) * static_cast<double>(weights)};
+    const double type_bytes = as_double(size_of(lc_.context.device().storage()));
+    return Work{.flops = 2.0 * as_double(rows) * as_double(weights),
+                .bytes = type_bytes * as_double(rows * (layer.in + layer.out)) + sizeof(float) * as_double(weights)};
   });
   linear();
 }
@@ -82,7 +82,7 @@ ConstMatrix Projector::backward(ConstMatrix h, ConstMatrix grad_z) {
   ConstMatrix grad = grad_z;  // dL/d(output of layer i)
   for (size_t i = layers_.size(); i-- > 0;) {
     Layer& layer = layers_[i];
-    if (layer.relu) {  // a = relu(bn(y)) or relu(y); each value of y is read where its gradient is written
+    if (layer.relu) {  // a = relu(bn(y)) or relu(y); each element of y is read before its gradient replaces it
       const Matrix a = layer.activated.view(), y = layer.linear_out.view(), grad_y = y;
       if (layer.bn)
         layer.bn->backward(as_activation(grad, shards), as_activation(y, shards), a.data, nullptr,
@@ -119,7 +119,7 @@ void Projector::update_running_statistics(const int* skip) {
 double Projector::forward_flops() const {
   double total = 0;
   for (const auto& layer : layers_)
-    total += 2.0 * static_cast<double>(lc_.geometry.local_rows()) * static_cast<double>(layer.in * layer.out);
+    total += 2.0 * as_double(lc_.geometry.local_rows()) * as_double(layer.in * layer.out);
   return total;
 }
 

@@ -19,7 +19,7 @@ class Projector {
             ActivationArena::Moment grad_h_read_at);
 
   ConstMatrix forward(Mode mode, ConstMatrix h);
-  // Returns dL/dh [rows, D], which lives until grad_h_read_at. h is the input of the last forward.
+  // Returns dL/dh [rows, D], valid until grad_h_read_at. h is the input of the last forward.
   ConstMatrix backward(ConstMatrix h, ConstMatrix grad_z);
 
   const Parameter& first_parameter() const { return *layers_.front().weight; }
@@ -32,13 +32,14 @@ class Projector {
   struct Layer {
     int64_t in = 0, out = 0;
     Parameter* weight = nullptr;
-    Parameter* bias = nullptr;  // none before a batch norm
+    Parameter* bias = nullptr;  // null before a batch norm
     std::optional<BatchNormLayer> bn;
     bool relu = false;
-    MatrixBuffer linear_out, activated;  // [rows, out]; activated only with relu; linear_out then has its gradient
+    MatrixBuffer linear_out, activated;  // [rows, out]; activated only with relu. Backward: linear_out is overwritten
+                                         // with its gradient
     MatrixBuffer grad_x;                 // [rows, in]
   };
-  // Each calls its last argument, as an op of the profile.
+  // Each calls its last argument, inside a span of the profile.
   template <typename Linear>
   void product(const Layer& layer, std::string_view op, Linear&& linear) const;
   template <typename Relu>

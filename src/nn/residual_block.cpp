@@ -8,7 +8,7 @@
 namespace simclr {
 namespace {
 
-// The convolutions of a block in their order; heights and widths are filled in as they follow from each other.
+// The convolutions of a block in order, without heights and widths: each follows from the one before.
 std::vector<ConvShape> convolutions_of(const ResidualBlock::Shape& s) {
   if (s.kind == ResidualBlock::Kind::kBasic)
     return {{.in = s.in, .out = s.planes, .stride = s.stride}, {.in = s.planes, .out = s.planes}};
@@ -19,7 +19,7 @@ std::vector<ConvShape> convolutions_of(const ResidualBlock::Shape& s) {
 
 }  // namespace
 
-// Backward leaves the gradient of c in c: bn's backward reads each value where it writes one.
+// Backward writes the gradient of c into c: bn's backward reads each element before it writes the same one.
 ResidualBlock::Row ResidualBlock::make_row(const LayerContext& lc, const std::string& conv, const std::string& bn,
                                            const ConvShape& shape) {
   ConvLayer layer(lc, conv, shape);
@@ -52,11 +52,11 @@ ResidualBlock::ResidualBlock(const LayerContext& lc, const std::string& name, co
     }
     height = row.conv.out_height();
     width = row.conv.out_width();
-    // From conv_moment on: the shortcut is there before the last bn.
+    // From conv_moment on: the shortcut is written into the last row's y before that row's bn.
     row.y = ActivationBuffer(lc, shape.out, height, width, {row.conv_moment, Arena::backward_of(row.bn_moment)});
   }
   if (s.stride != 1 || s.in != s.out()) {
-    // In forward the shortcut is made before the last bn, in backward after all rows: its moment is before theirs.
+    // Forward computes the shortcut before the last bn, backward after all rows: its moment is before theirs.
     const Arena::Lifetime maps{shortcut_moment_, Arena::backward_of(shortcut_moment_)};
     const ConvShape shape{.in = s.in,
                           .out = s.out(),
@@ -88,7 +88,7 @@ ConstActivation ResidualBlock::forward(Mode mode, ConstActivation x) {
     const bool last = &row == &rows_.back();
     const Activation c = row.c.view(), y = row.y.view();
     row.conv.forward(h, c);
-    const float* residual = last ? shortcut(mode, x, y) : nullptr;  // may stand in y itself
+    const float* residual = last ? shortcut(mode, x, y) : nullptr;  // may be y itself
     row.bn.forward(mode, c, {.relu = true, .residual = residual}, y);
     h = y;
   }

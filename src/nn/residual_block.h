@@ -1,8 +1,8 @@
-// The two blocks that ResNets are made of (He et al. 2016), as rows of convolution and batch norm with a shortcut:
+// The two blocks of ResNets (He et al. 2016): rows of convolution and batch norm, and a shortcut.
 //   basic (10, 18, 34):  h = relu(bn1(conv1(x)));  y = relu(bn2(conv2(h)) + shortcut(x))     3x3, 3x3
-//   bottleneck (50):     one more row between, y of 4 times the width                        1x1, 3x3, 1x1
-// The stride is that of the first 3x3 convolution, so in a bottleneck not of its first 1x1 (ResNet v1.5, as
-// torchvision). shortcut: identity, or bn(conv 1x1) where channels or size change. Names as torchvision's.
+//   bottleneck (50):     one more row between them, y of 4 times the width                   1x1, 3x3, 1x1
+// The first 3x3 convolution has the stride, in a bottleneck too (ResNet v1.5, as torchvision).
+// shortcut: identity, or bn(conv 1x1) where channels or size change. Names are torchvision's.
 #pragma once
 
 #include <deque>
@@ -27,10 +27,10 @@ class ResidualBlock {
   };
   ResidualBlock(const LayerContext& lc, const std::string& name, const Shape& shape);
 
-  // x [shards, 2n, in, H, W] must stay as it is until backward. Returns y [shards, 2n, out, H', W'], the block's own,
-  // which lives until finished_at().
+  // x [shards, 2n, in, H, W] must not change until backward. Returns y [shards, 2n, out, H', W'] in the block's own
+  // memory, valid until finished_at().
   ConstActivation forward(Mode mode, ConstActivation x);
-  // grad_y = dL/dy, used up; grad_x = dL/dx. Once per forward: the feature maps are overwritten.
+  // grad_y = dL/dy is overwritten; grad_x = dL/dx. Once per forward: the feature maps are overwritten, too.
   void backward(ConstActivation x, Activation grad_y, Activation grad_x);
   // The first op of backward that writes grad_x, and the last that reads grad_y.
   ActivationArena::Moment grad_x_begins_at() const { return ActivationArena::backward_of(rows_.front().conv_moment); }
@@ -47,20 +47,20 @@ class ResidualBlock {
   struct Row {
     ConvLayer conv;
     BatchNormLayer bn;
-    ActivationBuffer c;       // of the convolution, then its gradient
-    ActivationBuffer y;       // after bn and what follows it; the shortcut's stands in the block's last one
-    ActivationBuffer grad_y;  // none of the last row, whose is the caller's, and of the shortcut
+    ActivationBuffer c;       // the convolution's output; in backward overwritten with its gradient
+    ActivationBuffer y;       // the row's output, after bn and ReLU; the shortcut uses the y of the block's last row
+    ActivationBuffer grad_y;  // dL/dy; unused in the last row and the shortcut, where the caller provides it
     ActivationArena::Moment conv_moment = 0, bn_moment = 0;
   };
   static Row make_row(const LayerContext& lc, const std::string& conv, const std::string& bn, const ConvShape& shape);
-  // Into y where there is a convolution.
+  // Returns x's data, or bn(conv(x)) written into y.
   const float* shortcut(Mode mode, ConstActivation x, Activation y);
   void add_shortcut(ConstActivation grad_shortcut, Activation grad_x) const;  // grad_x += grad_shortcut
 
   Context* context_;
   std::deque<Row> rows_;
   std::optional<Row> downsample_;
-  ActivationBuffer grad_shortcut_;  // of x through downsample_
+  ActivationBuffer grad_shortcut_;  // dL/dx by way of downsample_
   ActivationArena::Moment shortcut_moment_ = 0;
 };
 

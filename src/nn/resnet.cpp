@@ -49,7 +49,7 @@ ResNet::ResNet(const LayerContext& lc, const EncoderSettings& settings, int64_t 
     pooled_ = ActivationBuffer(lc, channels, height, width, {stem_ends, Arena::backward_of(stem_ends)});
     pool_winners_ = lc.context.allocate_elements<uint8_t>(pooled_.view().elements());
   }
-  Arena::Moment grad_read = Arena::backward_of(stem_ends);  // of the next block's input
+  Arena::Moment grad_read = Arena::backward_of(stem_ends);  // last read of dL/d(input of the next block)
   const auto counts = resnet_blocks(settings.depth);
   const auto kind = settings.depth < 50 ? ResidualBlock::Kind::kBasic : ResidualBlock::Kind::kBottleneck;
   for (size_t stage = 0; stage < counts.size(); ++stage) {
@@ -72,7 +72,7 @@ ResNet::ResNet(const LayerContext& lc, const EncoderSettings& settings, int64_t 
   average_moment_ = lc.arena.next();
   grads_.emplace_back(lc, channels, height, width, Arena::Lifetime{Arena::backward_of(average_moment_), grad_read});
   out_features_ = channels;
-  // Until the end of the step, whatever the caller does with them meanwhile.
+  // h is kept until backward: the projector's weight gradients read it.
   features_ = MatrixBuffer(lc, out_features_, {average_moment_, Arena::backward_of(average_moment_)});
 }
 

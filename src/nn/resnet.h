@@ -20,9 +20,9 @@ class ResNet {
   ResNet(const LayerContext& lc, const EncoderSettings& settings, int64_t image_size);
 
   int64_t out_features() const { return out_features_; }
-  // x [shards, 2n, 3, size, size], kept by the caller until backward. Returns h [shards*2n, D], stride padded_cols(D).
+  // x [shards, 2n, 3, size, size] must not change until backward. Returns h [shards*2n, D], stride padded_cols(D).
   ConstMatrix forward(Mode mode, ConstImages x);
-  // grad_h [shards*2n, D]. ready: after each block, from the last to the first.
+  // grad_h [shards*2n, D]. Calls ready after each block, from the last to the first, and after the stem.
   void backward(ConstMatrix grad_h, const GradientsReady& ready);
 
   void initialize(uint64_t seed);
@@ -30,7 +30,7 @@ class ResNet {
   double forward_flops() const;  // of this rank's shards, convolutions only
   // "conv1.weight: …; layer1.0.conv1.weight: …": the plan of each convolution, by name (Conv2dPlan::choice).
   std::string describe_plans() const;
-  // Backward's last op, which reads grad_h first: it has to live until then.
+  // The op of backward that reads grad_h; grad_h must be valid until then.
   ActivationArena::Moment grad_h_read_at() const { return ActivationArena::backward_of(average_moment_); }
 
  private:
@@ -38,11 +38,11 @@ class ResNet {
   EncoderSettings settings_;
   ConvLayer conv1_;
   BatchNormLayer bn1_;
-  ActivationBuffer c1_, h1_, pooled_;  // of the stem; c1_ then has its gradient
+  ActivationBuffer c1_, h1_, pooled_;  // of the stem; in backward c1_ is overwritten with its gradient
   ActivationBuffer grad_h1_;           // with pooling only
   Buffer pool_winners_;
   std::deque<ResidualBlock> blocks_;
-  std::vector<ActivationBuffer> grads_;  // of the input of each block, then of the output of the last
+  std::vector<ActivationBuffer> grads_;  // dL/d(input of each block), then dL/d(output of the last)
   ActivationArena::Moment average_moment_ = 0;
   int64_t out_features_;
   MatrixBuffer features_;

@@ -1,4 +1,4 @@
-// A table of what an op works on, as the ops take it: on the host, and the same in the memory of the device.
+// A table of the arrays that an op works on, once on the host and once in device memory: ops take both.
 #pragma once
 
 #include <utility>
@@ -12,7 +12,7 @@ template <typename Run>
 class DeviceTable {
  public:
   DeviceTable(Context& context, std::vector<Run> runs)
-      : runs_(std::move(runs)), memory_(context.allocate_elements<Run>(static_cast<int64_t>(runs_.size()))) {
+      : runs_(std::move(runs)), memory_(context.allocate_elements<Run>(runs_.size())) {
     context.device().upload(memory_.data(), runs_.data(), memory_.bytes());
   }
   const std::vector<Run>& host() const { return runs_; }

@@ -1,5 +1,7 @@
 #include "src/optim/gradient_norm.h"
 
+#include "kernels/common/numbers.h"
+
 namespace simclr {
 namespace {
 
@@ -14,7 +16,7 @@ std::vector<NormRun> gradients_of(const ParameterStore& store) {
 GradientNorm::GradientNorm(Context& context, const ParameterStore& store)
     : context_(context),
       runs_(context, gradients_of(store)),
-      squares_(context.allocate_elements<double>(static_cast<int64_t>(runs_.host().size()))),
+      squares_(context.allocate_elements<double>(runs_.host().size())),
       total_(context.allocate_elements<double>(1)) {
   context.reserve(squared_norms_scratch(runs_.host()));
 }
@@ -22,12 +24,12 @@ GradientNorm::GradientNorm(Context& context, const ParameterStore& store)
 const double* GradientNorm::queue_square() {
   const ProfileSpan span(context_.profiler(), {OpKind::kOptimizer, "gradients", "norm"}, [&] {
     double bytes = 0;
-    for (const NormRun& run : runs_.host()) bytes += sizeof(float) * static_cast<double>(run.elements);
+    for (const NormRun& run : runs_.host()) bytes += sizeof(float) * as_double(run.elements);
     return Work{.bytes = bytes};
   });
   double *squares = squares_.as<double>().data(), *total = total_.as<double>().data();
   squared_norms(context_.exec(), {runs_.host(), runs_.device()}, squares);
-  total_squared_norm(context_.exec(), squares, static_cast<int64_t>(runs_.host().size()), total);
+  total_squared_norm(context_.exec(), squares, runs_.host().size(), total);
   return total;
 }
 

@@ -11,8 +11,8 @@ class GradientNorm {
  public:
   GradientNorm(Context& context, const ParameterStore& store);
 
-  // Queues the sum of squares of the gradients as they will be then, and returns the place on the device where it will
-  // stand: one double, until the next call. Its bits depend on the gradients alone (kernels/squared_norm).
+  // Queues the sum of squares of all gradients and returns the device address of the result: one double, valid until
+  // the next call. Its bits depend on the gradients alone (kernels/squared_norm).
   const double* queue_square();
 
  private:

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "kernels/common/numbers.h"
 #include "kernels/common/views.h"
 #include "kernels/optimizer_update/optimizer_update.h"
 #include "kernels/squared_norm/squared_norm.h"
@@ -13,7 +14,7 @@ namespace {
 
 constexpr int64_t kAlignElements = kBufferAlignment / sizeof(float);
 
-// One buffer of zeros per kind of state, cut like the parameters.
+// One zero-filled buffer for one kind of state, with a tensor for each parameter.
 class StateBuffer {
  public:
   StateBuffer(Context& context, const ParameterStore& store, std::string_view kind) : kind_(kind) {
@@ -50,12 +51,12 @@ std::vector<ParameterRun> make_runs(const ParameterStore& store, const Optimizer
   return runs;
 }
 
-// passes: how often an update reads or writes an array as long as the weights.
+// passes: how many reads and writes of an array of the weights' size an update takes.
 ProfileSpan update_span(const Context& context, const std::vector<ParameterRun>& runs, int passes) {
   return {context.profiler(), {OpKind::kOptimizer, "optimizer", "update"}, [&] {
             int64_t elements = 0;
             for (const ParameterRun& run : runs) elements += run.elements;
-            return Work{.bytes = passes * static_cast<double>(sizeof(float)) * static_cast<double>(elements)};
+            return Work{.bytes = passes * as_double(sizeof(float)) * as_double(elements)};
           }};
 }
 
@@ -70,9 +71,9 @@ class Sgd final : public Optimizer {
   void update(int64_t, double learning_rate, const int* skip) override {
     const ProfileSpan span = update_span(context_, runs_.host(), 5);
     sgd_update(context_.exec(), {runs_.host(), runs_.device()},
-               {.lr = static_cast<float>(learning_rate),
-                .momentum = static_cast<float>(settings_.momentum),
-                .weight_decay = static_cast<float>(settings_.weight_decay),
+               {.lr = to_float(learning_rate),
+                .momentum = to_float(settings_.momentum),
+                .weight_decay = to_float(settings_.weight_decay),
                 .nesterov = settings_.nesterov},
                skip);
   }
@@ -97,11 +98,11 @@ class AdamW final : public Optimizer {
   void update(int64_t step, double learning_rate, const int* skip) override {
     const ProfileSpan span = update_span(context_, runs_.host(), 7);
     adamw_update(context_.exec(), {runs_.host(), runs_.device()},
-                 {.lr = static_cast<float>(learning_rate),
-                  .beta1 = static_cast<float>(settings_.betas[0]),
-                  .beta2 = static_cast<float>(settings_.betas[1]),
-                  .eps = static_cast<float>(settings_.eps),
-                  .weight_decay = static_cast<float>(settings_.weight_decay),
+                 {.lr = to_float(learning_rate),
+                  .beta1 = to_float(settings_.betas[0]),
+                  .beta2 = to_float(settings_.betas[1]),
+                  .eps = to_float(settings_.eps),
+                  .weight_decay = to_float(settings_.weight_decay),
                   .t = step + 1},
                  skip);
   }
@@ -118,7 +119,7 @@ class AdamW final : public Optimizer {
   DeviceTable<ParameterRun> runs_;
 };
 
-// The arrays whose norms LARS needs, in the order of its update: all weights, then all gradients with their decay.
+// The arrays whose norms LARS needs, in the order that its update expects: all weights, then all gradients plus decay.
 std::vector<NormRun> make_norm_runs(const std::vector<ParameterRun>& runs, const OptimizerSettings& settings) {
   std::vector<NormRun> norms;
   for (const auto& r : runs) norms.push_back({.values = r.weight, .elements = r.elements});
@@ -126,7 +127,7 @@ std::vector<NormRun> make_norm_runs(const std::vector<ParameterRun>& runs, const
     norms.push_back({.values = r.grad, .elements = r.elements});
     if (!r.decay) continue;
     norms.back().other = r.weight;
-    norms.back().scale = static_cast<float>(settings.weight_decay);
+    norms.back().scale = to_float(settings.weight_decay);
   }
   return norms;
 }
@@ -139,8 +140,8 @@ class Lars final : public Optimizer {
         momentum_(context, store, "lars"),
         runs_(context, make_runs(store, settings, momentum_, nullptr)),
         norm_runs_(context, make_norm_runs(runs_.host(), settings)),
-        squares_(context.allocate_elements<double>(static_cast<int64_t>(norm_runs_.host().size()))),
-        rates_(context.allocate_elements<float>(static_cast<int64_t>(runs_.host().size()))) {
+        squares_(context.allocate_elements<double>(norm_runs_.host().size())),
+        rates_(context.allocate_elements<float>(runs_.host().size())) {
     context.reserve(squared_norms_scratch(norm_runs_.host()));
   }
 
@@ -149,10 +150,10 @@ class Lars final : public Optimizer {
     double* squares = squares_.as<double>().data();
     squared_norms(context_.exec(), {norm_runs_.host(), norm_runs_.device()}, squares);
     lars_update(context_.exec(), {runs_.host(), runs_.device()},
-                {.lr = static_cast<float>(learning_rate),
-                 .momentum = static_cast<float>(settings_.momentum),
-                 .weight_decay = static_cast<float>(settings_.weight_decay),
-                 .trust_coefficient = static_cast<float>(settings_.trust_coefficient)},
+                {.lr = to_float(learning_rate),
+                 .momentum = to_float(settings_.momentum),
+                 .weight_decay = to_float(settings_.weight_decay),
+                 .trust_coefficient = to_float(settings_.trust_coefficient)},
                 squares, rates_.as<float>().data(), skip);
   }
   std::vector<OptimizerTensor> state() const override { return momentum_.tensors(); }

@@ -1,5 +1,5 @@
-// Optimizers over a ParameterStore: what each keeps beside the weights, and one update per step. The formulas and their
-// order of operations stand in kernels/optimizer_update.
+// Optimizers over a ParameterStore: the state of each and one update per step. The formulas and their order of
+// operations are in kernels/optimizer_update.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace simclr {
 
-// State that a checkpoint must hold, shaped like its parameter. Name: optimizer.<kind>.<parameter>.
+// State that is saved in checkpoints, of the shape of its parameter. Name: optimizer.<kind>.<parameter>.
 struct OptimizerTensor {
   std::string name;
   std::vector<int64_t> shape;
@@ -23,12 +23,12 @@ struct OptimizerTensor {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  // One update with the gradients in the store; step counts from 0. Does nothing when *skip is not 0.
+  // One update with the gradients in the store; step counts from 0. Changes nothing when the device flag *skip is set.
   virtual void update(int64_t step, double learning_rate, const int* skip) = 0;
   virtual std::vector<OptimizerTensor> state() const = 0;
 };
 
-// Parameters of one dimension (biases, batch norm) are left out of weight decay unless decay_1d.
+// One-dimensional parameters (biases, batch norm) get no weight decay unless settings.decay_1d.
 std::unique_ptr<Optimizer> make_optimizer(Context& context, const ParameterStore& store,
                                           const OptimizerSettings& settings);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr {
 
@@ -16,7 +17,7 @@ Schedule::Schedule(ScheduleType type, double peak, int64_t warmup_steps, int64_t
 }
 
 double Schedule::learning_rate(int64_t step) const {
-  if (step < warmup_steps_) return peak_ * static_cast<double>(step + 1) / static_cast<double>(warmup_steps_);
+  if (step < warmup_steps_) return peak_ * as_double(step + 1) / as_double(warmup_steps_);
   if (type_ == ScheduleType::kConstant) return peak_;
   if (type_ == ScheduleType::kStep) {
     double rate = peak_;
@@ -24,7 +25,7 @@ double Schedule::learning_rate(int64_t step) const {
       if (milestone <= step) rate *= drops_.gamma;
     return rate;
   }
-  const auto done = static_cast<double>(step - warmup_steps_), all = static_cast<double>(total_steps_ - warmup_steps_);
+  const double done = as_double(step - warmup_steps_), all = as_double(total_steps_ - warmup_steps_);
   return all <= 0 ? 0.0 : 0.5 * peak_ * (1.0 + std::cos(std::numbers::pi * std::min(1.0, done / all)));
 }
 

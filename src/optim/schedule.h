@@ -3,8 +3,8 @@
 //   then cosine:    lr(step) = peak/2 * (1 + cos(pi * (step - warmup_steps) / (total_steps - warmup_steps)))
 //   or constant:    lr(step) = peak
 //   or step:        lr(step) = peak * gamma^(number of milestones <= step), as torch.optim's MultiStepLR
-// A run shorter than its warm-up ends within it. Steps count from 0; the cosine would reach zero at step = total_steps,
-// the first one that is not taken (Loshchilov and Hutter 2017, without restarts; SimCLR section 2.1).
+// A run shorter than its warm-up ends within it. Steps count from 0; the cosine reaches zero at step = total_steps, one
+// past the last step (Loshchilov and Hutter 2017, without restarts; SimCLR section 2.1).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace simclr {
 
-// Of type `step`: milestones in steps from the start of the run, warm-up included, in ascending order.
+// For ScheduleType::kStep: milestones in steps from the start of the run, warm-up included, in ascending order.
 struct ScheduleDrops {
   std::vector<int64_t> milestones;
   double gamma = 1;
