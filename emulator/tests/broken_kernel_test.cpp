@@ -7,7 +7,7 @@
 
 #include "emulator/tests/scenario.h"
 
-namespace simclr::emulator_tests {
+namespace simclr::test {
 
 namespace {
 
@@ -42,7 +42,7 @@ const Environment kLazy{{"EMULATOR_STREAMS", "lazy"}};
 void expect_failed_kernel(const Outcome& outcome, const std::string& kernel, const std::string& why) {
   EXPECT_TRUE(outcome.ended_well());
   EXPECT_THAT(outcome.output, HasSubstr("launch cudaSuccess, sync cudaErrorLaunchFailure"));
-  EXPECT_THAT(outcome.output, HasSubstr("cudaErrorLaunchFailure: kernel simclr::emulator_tests::" + kernel));
+  EXPECT_THAT(outcome.output, HasSubstr("cudaErrorLaunchFailure: kernel simclr::test::" + kernel));
   EXPECT_THAT(outcome.output, ContainsRegex(why));
 }
 
@@ -261,4 +261,4 @@ TEST(Streams, TheDefaultStreamAndDeadStreamsAreRefused) {
 
 }  // namespace
 
-}  // namespace simclr::emulator_tests
+}  // namespace simclr::test

@@ -3,7 +3,7 @@
 #include "emulator/tests/kernels.h"
 #include "emulator/tests/launch.h"
 
-namespace simclr::emulator_tests {
+namespace simclr::test {
 
 namespace {
 
@@ -216,4 +216,4 @@ cudaError_t launch_with_attribute(float* out, cudaStream_t stream) {
   return cudaLaunchKernelEx(&config, shape_kernel, out);
 }
 
-}  // namespace simclr::emulator_tests
+}  // namespace simclr::test

@@ -9,7 +9,7 @@
 
 #include "emulator/tests/device_memory.h"
 
-namespace simclr::emulator_tests {
+namespace simclr::test {
 
 namespace {
 
@@ -290,4 +290,4 @@ TEST(Handle, Settings) {
 
 }  // namespace
 
-}  // namespace simclr::emulator_tests
+}  // namespace simclr::test

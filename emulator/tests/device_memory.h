@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace simclr::emulator_tests {
+namespace simclr::test {
 
 class Stream {
  public:
@@ -70,4 +70,4 @@ class PinnedArray {
   T* data_ = nullptr;
 };
 
-}  // namespace simclr::emulator_tests
+}  // namespace simclr::test

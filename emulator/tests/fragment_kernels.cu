@@ -5,7 +5,7 @@
 #include "emulator/tests/kernels.h"
 #include "emulator/tests/launch.h"
 
-namespace simclr::emulator_tests {
+namespace simclr::test {
 
 namespace {
 
@@ -78,4 +78,4 @@ cudaError_t load_misaligned_fragment(const float* x, float* out, int offset, int
   return launch({1, 32}, stream, misaligned_fragment_kernel, x, out, offset, stride);
 }
 
-}  // namespace simclr::emulator_tests
+}  // namespace simclr::test

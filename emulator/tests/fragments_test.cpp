@@ -10,7 +10,7 @@
 #include "emulator/tests/kernels.h"
 #include "language/fragments.h"
 
-namespace simclr::emulator_tests {
+namespace simclr::test {
 
 namespace {
 
@@ -112,4 +112,4 @@ TEST(Fragments, LiesOverLanesAsPtxHasIt) {
 
 }  // namespace
 
-}  // namespace simclr::emulator_tests
+}  // namespace simclr::test

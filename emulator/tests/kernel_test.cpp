@@ -11,7 +11,7 @@
 #include "emulator/tests/device_memory.h"
 #include "emulator/tests/kernels.h"
 
-namespace simclr::emulator_tests {
+namespace simclr::test {
 
 namespace {
 
@@ -269,4 +269,4 @@ TEST(Launch, AttributesAreRefused) {
 
 }  // namespace
 
-}  // namespace simclr::emulator_tests
+}  // namespace simclr::test

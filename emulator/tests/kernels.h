@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace simclr::emulator_tests {
+namespace simclr::test {
 
 // ---- right kernels ----
 
@@ -91,4 +91,4 @@ cudaError_t load_misaligned_fragment(const float* x, float* out, int offset, int
 // A launch attribute, which the emulator does not know.
 cudaError_t launch_with_attribute(float* out, cudaStream_t stream);
 
-}  // namespace simclr::emulator_tests
+}  // namespace simclr::test

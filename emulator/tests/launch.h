@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace simclr::emulator_tests {
+namespace simclr::test {
 
 struct Shape {
   dim3 blocks;
@@ -24,4 +24,4 @@ cudaError_t launch(const Shape& shape, cudaStream_t stream, void (*kernel)(Param
   return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
 }
 
-}  // namespace simclr::emulator_tests
+}  // namespace simclr::test

@@ -8,7 +8,7 @@
 #include "emulator/runtime.h"
 #include "emulator/tests/device_memory.h"
 
-namespace simclr::emulator_tests {
+namespace simclr::test {
 
 namespace {
 
@@ -159,4 +159,4 @@ TEST(Error, PeekLeavesGetTakes) {
 
 }  // namespace
 
-}  // namespace simclr::emulator_tests
+}  // namespace simclr::test

@@ -6,7 +6,7 @@
 #include "emulator/tests/kernels.h"
 #include "emulator/tests/launch.h"
 
-namespace simclr::emulator_tests {
+namespace simclr::test {
 
 namespace {
 
@@ -192,4 +192,4 @@ cudaError_t many_barriers(int rounds, int threads, cudaStream_t stream) {
   return launch({1, static_cast<unsigned>(threads)}, stream, barriers_kernel, rounds);
 }
 
-}  // namespace simclr::emulator_tests
+}  // namespace simclr::test

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdio>
 
-namespace simclr::emulator_tests {
+namespace simclr::test {
 
 Outcome run_scenario(const std::string& name, const std::vector<std::pair<std::string, std::string>>& environment) {
   std::string command = "env";
@@ -31,4 +31,4 @@ Outcome run_scenario(const std::string& name, const std::vector<std::pair<std::s
   return outcome;
 }
 
-}  // namespace simclr::emulator_tests
+}  // namespace simclr::test

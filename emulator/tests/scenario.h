@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace simclr::emulator_tests {
+namespace simclr::test {
 
 struct Outcome {
   int exit_code = -1;  // or
@@ -19,4 +19,4 @@ struct Outcome {
 // EMULATOR_* that are not given here are unset, whatever this process runs with.
 Outcome run_scenario(const std::string& name, const std::vector<std::pair<std::string, std::string>>& environment = {});
 
-}  // namespace simclr::emulator_tests
+}  // namespace simclr::test

@@ -13,7 +13,7 @@
 
 #include "emulator/tests/kernels.h"
 
-namespace simclr::emulator_tests {
+namespace simclr::test {
 
 namespace {
 
@@ -322,9 +322,9 @@ int run(const std::string& name) {
 
 }  // namespace
 
-}  // namespace simclr::emulator_tests
+}  // namespace simclr::test
 
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IONBF, 0);
-  return argc == 2 ? simclr::emulator_tests::run(argv[1]) : 4;
+  return argc == 2 ? simclr::test::run(argv[1]) : 4;
 }

@@ -10,7 +10,7 @@
 #include "emulator/tests/device_memory.h"
 #include "emulator/tests/kernels.h"
 
-namespace simclr::emulator_tests {
+namespace simclr::test {
 
 namespace {
 
@@ -250,4 +250,4 @@ TEST(Event, HandlesAreChecked) {
 
 }  // namespace
 
-}  // namespace simclr::emulator_tests
+}  // namespace simclr::test

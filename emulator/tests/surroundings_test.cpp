@@ -8,7 +8,7 @@
 
 #include "emulator/tests/scenario.h"
 
-namespace simclr::emulator_tests {
+namespace simclr::test {
 
 namespace {
 
@@ -125,4 +125,4 @@ TEST(Settings, MisspeltValuesEndTheProcess) {
 
 }  // namespace
 
-}  // namespace simclr::emulator_tests
+}  // namespace simclr::test

@@ -5,12 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/augment/batches.h"
+#include "tests/augment/batch_support.h"
 
 namespace simclr {
 namespace {
 
-using namespace simclr::testing;
+using namespace simclr::test;
 
 constexpr PhiloxKey kKey = philox_key(42, RandomPurpose::kViews);
 
@@ -45,7 +45,7 @@ TEST(RenderViews, ShowsWholeImagesAndNone) {
   const TestImage image = images.image_of(jobs[0]);
   render_whole(image.view(), params, std::as_writable_bytes(std::span(scratch)), expected.data());
   EXPECT_EQ(std::vector<float>(out.begin(), out.begin() + 243), expected);
-  EXPECT_THAT(std::vector<float>(out.begin() + 243, out.end()), ::testing::Each(0.0F));
+  EXPECT_THAT(std::vector<float>(out.begin() + 243, out.end()), testing::Each(0.0F));
 }
 
 TEST(RenderViews, RefusesJobsThatAreDefects) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/augment/augment_ops.h"
-#include "tests/augment/images.h"
+#include "tests/augment/image_support.h"
 
 namespace simclr {
 namespace {

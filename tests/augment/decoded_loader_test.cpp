@@ -7,17 +7,17 @@
 #include "src/augment/reduced_crops.h"
 #include "src/augment/view_loader.h"
 #include "src/data/image_folder.h"
-#include "tests/augment/images.h"
+#include "tests/augment/image_support.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/data/encoded_images.h"
 
 namespace simclr {
 namespace {
 
-using testing::encode_jpeg;
-using testing::encode_png;
-using testing::gradient;
-using testing::usual_views;
+using test::encode_jpeg;
+using test::encode_png;
+using test::gradient;
+using test::usual_views;
 
 TEST(ReducedCrops, KeepBothViewsAtTheirSize) {
   const CropBox large{.height = 128, .width = 130}, narrow{.height = 500, .width = 63};
@@ -40,12 +40,12 @@ TEST(ReducedCrops, FollowTheImage) {
 }
 
 // 24 JPEG and PNG images of several sizes, large beside views of 16 pixels.
-class DecodedImages : public ::testing::Test {
+class DecodedImages : public testing::Test {
  protected:
   DecodedImages() {
     for (int64_t i = 0; i < 24; ++i) {
       const auto image = gradient(100 + 9 * i, 300 - 11 * i);
-      testing::write_file(folder_.path() / std::to_string(i), i % 5 == 0 ? encode_png(image) : encode_jpeg(image));
+      test::write_file(folder_.path() / std::to_string(i), i % 5 == 0 ? encode_png(image) : encode_jpeg(image));
     }
     settings_.path = folder_.path();
     set_ = open_image_folder(settings_, Split::kTrain);

@@ -13,14 +13,14 @@
 #include "src/augment/evaluation_loader.h"
 #include "src/augment/make_sources.h"
 #include "src/device/choose_device.h"
-#include "tests/augment/on_gpu.h"
+#include "tests/augment/gpu_support.h"
 
 namespace simclr {
 namespace {
 
-using simclr::testing::TestImage;
-using simclr::testing::usual_views;
-using ::testing::HasSubstr;
+using simclr::test::TestImage;
+using simclr::test::usual_views;
+using testing::HasSubstr;
 
 constexpr uint64_t kSeed = 11;
 constexpr int64_t kSteps = 7;  // more than steps are under way, and into the second epoch
@@ -156,7 +156,7 @@ TEST(DeviceImages, RefuseMoreThanWasAnnounced) {
   DeviceImages images(context, dataset, 1, 0);
   const std::vector<int64_t> one = {16}, two = {16, 33};  // the largest
   EXPECT_EQ(images.provide(one).size(), 1U);
-  EXPECT_THAT([&] { images.provide(two); }, ::testing::ThrowsMessage<Error>(HasSubstr("more images than announced")));
+  EXPECT_THAT([&] { images.provide(two); }, testing::ThrowsMessage<Error>(HasSubstr("more images than announced")));
 }
 
 // Whole images in calls of one size: what is beyond the set is all zeros, and bits do not depend on the call.
@@ -185,7 +185,7 @@ TEST(DeviceEvaluationSource, ShowsTheWholeImagesOfTheHost) {
   const std::vector<std::byte> from_9 = bytes_of(context.device(), source->load(9));
   const size_t image = from_8.size() / 8;
   EXPECT_EQ(std::memcmp(from_8.data() + image, from_9.data(), 4 * image), 0);
-  EXPECT_THAT([&] { source->load(13); }, ::testing::ThrowsMessage<Error>(HasSubstr("images from 13 on of 13")));
+  EXPECT_THAT([&] { source->load(13); }, testing::ThrowsMessage<Error>(HasSubstr("images from 13 on of 13")));
 }
 
 }  // namespace

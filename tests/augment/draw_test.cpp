@@ -8,12 +8,12 @@
 #include <set>
 
 #include "kernels/augment/augment.h"
-#include "tests/augment/images.h"
+#include "tests/augment/image_support.h"
 
 namespace simclr {
 namespace {
 
-using testing::usual_views;
+using test::usual_views;
 
 constexpr PhiloxKey kKey = philox_key(42, RandomPurpose::kViews);
 

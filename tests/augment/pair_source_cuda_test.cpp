@@ -3,12 +3,12 @@
 
 #include "src/augment/uploaded_images.h"
 #include "src/device/choose_device.h"
-#include "tests/augment/on_gpu.h"
+#include "tests/augment/gpu_support.h"
 
 namespace simclr {
 namespace {
 
-using simclr::testing::usual_views;
+using simclr::test::usual_views;
 
 constexpr int64_t kView = 3 * 16 * 16;
 const std::vector<int64_t> kImages = {16, 1, 33, 2, 8};  // the largest, small ones, the largest again

@@ -8,12 +8,12 @@
 
 #include "kernels/augment/augment_ops.h"
 #include "kernels/common/error.h"
-#include "tests/augment/images.h"
+#include "tests/augment/image_support.h"
 
 namespace simclr {
 namespace {
 
-using namespace simclr::testing;
+using namespace simclr::test;
 
 constexpr PhiloxKey kKey = philox_key(42, RandomPurpose::kViews);
 

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "kernels/augment/augment_ops.h"
-#include "tests/augment/images.h"
+#include "tests/augment/image_support.h"
 
 namespace simclr {
 namespace {
 
-using namespace simclr::testing;
+using namespace simclr::test;
 
 std::vector<float> crop_only(const TestImage& image, const CropBox& crop, bool flip, int64_t size) {
   return render(image, {.crop = crop, .flip = flip}, {.size = size});

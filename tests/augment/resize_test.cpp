@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "kernels/augment/augment_ops.h"
-#include "tests/augment/images.h"
+#include "tests/augment/image_support.h"
 
 namespace simclr {
 namespace {
 
-using namespace simclr::testing;
+using namespace simclr::test;
 
 std::vector<uint8_t> resized(const TestImage& image, int64_t height, int64_t width) {
   std::vector<uint8_t> out(3 * height * width);

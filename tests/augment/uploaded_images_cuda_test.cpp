@@ -6,12 +6,12 @@
 #include "src/augment/evaluation_loader.h"
 #include "src/augment/make_sources.h"
 #include "src/device/choose_device.h"
-#include "tests/augment/on_gpu.h"
+#include "tests/augment/gpu_support.h"
 
 namespace simclr {
 namespace {
 
-using simclr::testing::usual_views;
+using simclr::test::usual_views;
 
 constexpr int64_t kShards = 2, kSamples = 3, kSize = 5, kRows = kShards * kSamples, kPixels = kSize * kSize;
 

@@ -14,14 +14,14 @@
 #include "kernels/common/error.h"
 #include "src/augment/evaluation_loader.h"
 #include "src/augment/view_params.h"
-#include "tests/augment/images.h"
+#include "tests/augment/image_support.h"
 
 namespace simclr {
 namespace {
 
-using testing::noise_image;
-using testing::TestImage;
-using testing::usual_views;
+using test::noise_image;
+using test::TestImage;
+using test::usual_views;
 
 // Images of different sizes, decoded on demand: 24 to 40 pixels high. Image `broken` and `broken + 1` cannot be
 // read.
@@ -97,7 +97,7 @@ TEST(ViewLoader, FillsShardsWithView1ThenView2) {
       for (uint32_t view = 0; view < 2; ++view) {
         const ViewDraw draw = draw_view(params, philox_key(kSeed, RandomPurpose::kViews),
                                         {view, static_cast<uint32_t>(samples[k]), 1}, image.height, image.width);
-        const std::vector<float> expected = testing::render(image, draw, params);
+        const std::vector<float> expected = test::render(image, draw, params);
         ASSERT_EQ(std::memcmp(batch.images.shard(s) + (4 * view + k) * batch.images.sample_elements(), expected.data(),
                               expected.size() * sizeof(float)),
                   0);

@@ -16,10 +16,10 @@
 namespace simclr {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
+using testing::AllOf;
+using testing::HasSubstr;
 
-void expect_error(const std::function<void()>& act, ExitCode code, const ::testing::Matcher<std::string>& text) {
+void expect_error(const std::function<void()>& act, ExitCode code, const testing::Matcher<std::string>& text) {
   try {
     act();
     ADD_FAILURE() << "no error";
@@ -72,9 +72,9 @@ TEST(DurableFile, WhatAKilledProcessLeftIsRemovedAndNothingElse) {
   const auto path = folder.path() / "a.txt";
   for (const char* name : {"a.txt", "a.txt.tmp-1", "a.txt.tmp-4711", "a.txt.tmp-", "a.txt.tmp-12x", "b.txt.tmp-1"})
     write_file_durably(folder.path() / name, "x");
-  EXPECT_THAT(remove_temporaries_of(path), ::testing::UnorderedElementsAre("a.txt.tmp-1", "a.txt.tmp-4711"));
+  EXPECT_THAT(remove_temporaries_of(path), testing::UnorderedElementsAre("a.txt.tmp-1", "a.txt.tmp-4711"));
   EXPECT_EQ(entries(folder.path()), 4);
-  EXPECT_THAT(remove_temporaries_of(path), ::testing::IsEmpty());
+  EXPECT_THAT(remove_temporaries_of(path), testing::IsEmpty());
   expect_error([&] { remove_temporaries_of(folder.path() / "none" / "a.txt"); }, ExitCode::kOutput,
                HasSubstr("cannot list"));
 }

@@ -16,8 +16,8 @@
 namespace simclr {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::MatchesRegex;
+using testing::HasSubstr;
+using testing::MatchesRegex;
 
 std::string refusal(const std::filesystem::path& folder) {
   try {

@@ -17,8 +17,8 @@
 namespace simclr {
 namespace {
 
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
+using testing::EndsWith;
+using testing::HasSubstr;
 
 // A file in place of a stream of the console.
 class Captured {
@@ -34,7 +34,7 @@ class Captured {
   int fd_;
 };
 
-class LogTest : public ::testing::Test {
+class LogTest : public testing::Test {
  protected:
   ~LogTest() override { start_log({}); }  // the other tests print to the real console
 
@@ -59,7 +59,7 @@ TEST_F(LogTest, RankZeroSaysEverythingInItsPlace) {
   flush_log();
   EXPECT_EQ(out_.text(), "before the file\nready with 100%\nstep 3\n");
   EXPECT_EQ(error_.text(), "warning: slow\nerror: broken in two lines\n");
-  EXPECT_THAT(log_file(), ::testing::StartsWith("an earlier run\n2"));
+  EXPECT_THAT(log_file(), testing::StartsWith("an earlier run\n2"));
   EXPECT_THAT(log_file(), HasSubstr(" info: ready with 100%\n"));
   EXPECT_THAT(log_file(), HasSubstr(" warning: slow\n"));
   EXPECT_THAT(log_file(), HasSubstr(": step 3\n"));

@@ -9,9 +9,9 @@
 namespace simclr {
 namespace {
 
-class FakeRoot : public ::testing::Test {
+class FakeRoot : public testing::Test {
  protected:
-  FakeRoot() : root_(std::filesystem::path(::testing::TempDir()) / "fake_root") {
+  FakeRoot() : root_(std::filesystem::path(testing::TempDir()) / "fake_root") {
     std::filesystem::remove_all(root_);
     write("proc/meminfo", "MemTotal:  9000 kB\nMemFree:  10 kB\nMemAvailable:  4000 kB\nSwapTotal:  0 kB\n");
   }

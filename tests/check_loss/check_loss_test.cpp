@@ -6,18 +6,18 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/check_loss/loss_parts.h"
-#include "tests/checkpoint/test_files.h"
+#include "tests/check_loss/check_loss_support.h"
+#include "tests/checkpoint/checkpoint_support.h"
 #include "tests/data/npy_support.h"
-#include "tests/loss/loss_testing.h"
+#include "tests/loss/loss_support.h"
 
 namespace simclr {
 namespace {
 
-using ::testing::HasSubstr;
-using testing::relative_error;
-using testing::run_parts;
-using testing::view_pair;
+using test::relative_error;
+using test::run_parts;
+using test::view_pair;
+using testing::HasSubstr;
 
 std::vector<double> rows_of(const nlohmann::json& first, const nlohmann::json& second) {
   std::vector<double> out;
@@ -50,9 +50,9 @@ TEST(CheckLossOutside, MatchesTheStoredValues) {
         run_parts<TrainingInfoNce>(view_pair(std::vector<float>(z.begin(), z.end()), columns), settings, 3);
     if (expected_loss == 0) {
       EXPECT_NEAR(fp64.loss() / kTinyLoss, 1, 1e-12);
-      EXPECT_NEAR(testing::norm(fp64.grad_z) / kTinyGradientNorm, 1, 1e-12);
+      EXPECT_NEAR(test::norm(fp64.grad_z) / kTinyGradientNorm, 1, 1e-12);
       EXPECT_NEAR(fp32.loss() / kTinyLoss, 1, 1e-5);
-      EXPECT_NEAR(testing::norm(testing::to_double(fp32.grad_z)) / kTinyGradientNorm, 1, 1e-5);
+      EXPECT_NEAR(test::norm(test::to_double(fp32.grad_z)) / kTinyGradientNorm, 1, 1e-5);
       continue;
     }
     fmt::print("N={} C={} tau={} margin={}: fp64 loss {:.1e}, dL/dz {:.1e}; fp32 {:.1e}, {:.1e}\n", one["n"].get<int>(),
@@ -71,7 +71,7 @@ TEST(CheckLoss, PrecisionsAgree) {
   for (const auto& [images, columns] : std::vector<std::pair<int64_t, int64_t>>{{2, 4}, {67, 24}, {200, 128}}) {
     for (const auto& settings : std::vector<LossSettings>{
              {.temperature = 0.5}, {.temperature = 0.1, .margin = 0.2}, {.temperature = 0.2, .decoupled = true}}) {
-      const std::vector<float> z = testing::make_views(images, columns, 0.8F, 31);
+      const std::vector<float> z = test::make_views(images, columns, 0.8F, 31);
       const auto fp32 = run_parts<TrainingInfoNce>(view_pair(z, columns), settings);
       const auto fp64 = run_parts<ExactInfoNce>(view_pair(z, columns), settings);
       EXPECT_NEAR(fp32.loss(), fp64.loss(), 1e-6 * std::max(1.0, std::abs(fp64.loss())));
@@ -81,7 +81,7 @@ TEST(CheckLoss, PrecisionsAgree) {
 }
 
 TEST(CheckLoss, Fp32HasTheSameBitsForEveryCut) {
-  const ViewPair views = view_pair(testing::make_views(301, 24, 0.8F, 32), 24);
+  const ViewPair views = view_pair(test::make_views(301, 24, 0.8F, 32), 24);
   for (const double temperature : {0.2, 0.01}) {  // a fixed shift, and a maximum for each row
     const LossSettings settings{.temperature = temperature};
     const auto one = run_parts<TrainingInfoNce>(views, settings);

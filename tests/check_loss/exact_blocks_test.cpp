@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "tests/loss/loss_testing.h"
+#include "tests/loss/loss_support.h"
 
 namespace simclr {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::vector<double> numbers(int64_t count, uint32_t seed) {
-  return testing::to_double(testing::random_numbers(count, seed));
+  return test::to_double(test::random_numbers(count, seed));
 }
 
 // One term of eight, the others count nothing: exp itself.

@@ -4,23 +4,23 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/check_loss/check_loss_support.h"
 #include "tests/check_loss/long_double_infonce.h"
-#include "tests/check_loss/loss_parts.h"
 #include "tests/data/npy_support.h"
-#include "tests/loss/loss_testing.h"
+#include "tests/loss/loss_support.h"
 
 namespace simclr {
 namespace {
 
-using testing::run_parts;
-using testing::view_pair;
+using test::run_parts;
+using test::view_pair;
 
 std::vector<double> make_views(int64_t images, int64_t columns, float noise, uint32_t seed) {
-  return testing::to_double(testing::make_views(images, columns, noise, seed));
+  return test::to_double(test::make_views(images, columns, noise, seed));
 }
 
-testing::LongDoubleLoss expected_of(const std::vector<double>& z, int64_t columns, const LossSettings& settings) {
-  return testing::long_double_infonce({z.begin(), z.end()}, columns, settings);
+test::LongDoubleLoss expected_of(const std::vector<double>& z, int64_t columns, const LossSettings& settings) {
+  return test::long_double_infonce({z.begin(), z.end()}, columns, settings);
 }
 
 // |a - b| / |b|, with b at least `measure` long.
@@ -75,7 +75,7 @@ TEST(ExactInfoNce, MatchesLongDouble) {
                                                           {.temperature = 0.07, .decoupled = true},
                                                           {.temperature = 0.005, .decoupled = true}}) {
       const std::vector<double> z = make_views(images, columns, 0.8F, 11);
-      const testing::LongDoubleLoss expected = expected_of(z, columns, settings);
+      const test::LongDoubleLoss expected = expected_of(z, columns, settings);
       const auto run = run_parts<ExactInfoNce>(view_pair(z, columns), settings);
       const std::string what = fmt::format("N={} C={} tau={} margin={} decoupled={}", images, columns,
                                            settings.temperature, settings.margin, settings.decoupled);
@@ -147,7 +147,7 @@ TEST(ExactInfoNce, RowsOfAnyLength) {
     std::vector<double> scaled = z;
     for (int64_t c = 0; c < columns; ++c) scaled[3 * columns + c] *= factor;
     const auto run = run_parts<ExactInfoNce>(view_pair(scaled, columns), settings);
-    const testing::LongDoubleLoss expected = expected_of(scaled, columns, settings);
+    const test::LongDoubleLoss expected = expected_of(scaled, columns, settings);
     EXPECT_NEAR(run.loss() / static_cast<double>(expected.loss), 1, 1e-13);
     EXPECT_LE(error_of(run.grad_z, expected.grad_z, 0), 1e-13);
     for (int64_t c = 0; c < columns; ++c) EXPECT_EQ(run.grad_z[3 * columns + c], 0);

@@ -7,7 +7,7 @@
 
 #include "src/config/settings.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 struct LongDoubleLoss {
   long double loss = 0;
@@ -67,4 +67,4 @@ inline LongDoubleLoss long_double_infonce(const std::vector<long double>& z, int
   return out;
 }
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

@@ -4,19 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/checkpoint/test_files.h"
+#include "tests/checkpoint/checkpoint_support.h"
 #include "tests/data/npy_support.h"
 
 namespace simclr {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
+using testing::AllOf;
+using testing::HasSubstr;
 
 TEST(Views, HoldsTwoFilesTogether) {
   const TemporaryFolder folder;
   const auto write_matrix = [&](const std::string& name, const auto& numbers, const std::string& shape) {
-    write_file(folder.path() / name, testing::npy_bytes(numbers, shape));
+    write_file(folder.path() / name, test::npy_bytes(numbers, shape));
     return folder.path() / name;
   };
   const auto a = write_matrix("a.npy", std::vector<float>{1, 2, 3, 4, 5, 6}, "(3, 2)");

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/checkpoint/test_files.h"
+#include "tests/checkpoint/checkpoint_support.h"
 
 namespace simclr {
 namespace {

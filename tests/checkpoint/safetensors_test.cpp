@@ -9,7 +9,7 @@
 #include <cstring>
 #include <limits>
 
-#include "tests/checkpoint/test_files.h"
+#include "tests/checkpoint/checkpoint_support.h"
 
 namespace simclr {
 namespace {

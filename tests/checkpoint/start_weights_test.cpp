@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "src/checkpoint/training_state.h"
-#include "tests/checkpoint/test_files.h"
+#include "tests/checkpoint/checkpoint_support.h"
 
 namespace simclr {
 namespace {

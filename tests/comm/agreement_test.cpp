@@ -15,9 +15,9 @@
 namespace simclr {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 // What agree() threw on each rank, as "code text"; "" where it returned.
 std::vector<std::string> outcomes(int size, const std::function<void(Collectives&)>& act) {

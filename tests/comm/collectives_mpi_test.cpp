@@ -43,7 +43,7 @@ double expected_sum(int size, int64_t index) {
 // Small sizes that cut every message into many pieces.
 constexpr MessageSizes kTinyPieces = {.short_bytes = 40, .piece_bytes = 200, .direct_bytes = 96};
 
-class MpiCollectivesTest : public ::testing::Test {
+class MpiCollectivesTest : public testing::Test {
  protected:
   MpiCollectivesTest() {
     if (!test_session().uses_mpi()) {

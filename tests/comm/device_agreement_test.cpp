@@ -18,10 +18,10 @@
 namespace simclr {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
+using testing::AllOf;
+using testing::HasSubstr;
 
-class DeviceAgreement : public ::testing::Test {
+class DeviceAgreement : public testing::Test {
  protected:
   DeviceAgreement()
       : collectives(make_collectives(test_session(), Reduction::kFastest, nullptr)),

@@ -21,8 +21,8 @@
 namespace simclr {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
+using testing::AllOf;
+using testing::HasSubstr;
 
 // Three ranks, one look per second, time limit 5 s. A story changes the pulses before each look.
 class Story {
@@ -247,7 +247,7 @@ std::set<std::string> shared_memory_names() {
 }
 
 using MakeBoard = std::function<std::unique_ptr<HeartbeatBoard>(Collectives&, const std::filesystem::path&)>;
-class BoardTest : public ::testing::TestWithParam<std::pair<const char*, MakeBoard>> {};
+class BoardTest : public testing::TestWithParam<std::pair<const char*, MakeBoard>> {};
 
 TEST_P(BoardTest, ShowsEachRanksPulseToAll) {
   TemporaryFolder folder;
@@ -290,7 +290,7 @@ TEST_P(BoardTest, ShowsEachRanksPulseToAll) {
 
 INSTANTIATE_TEST_SUITE_P(
     Boards, BoardTest,
-    ::testing::Values(
+    testing::Values(
         std::pair<const char*, MakeBoard>("memory",
                                           [](Collectives& c, const auto&) { return make_shared_memory_board(c); }),
         std::pair<const char*, MakeBoard>("file", [](Collectives& c, const auto& f) { return make_file_board(c, f); }),

@@ -63,7 +63,7 @@ bool tree_is_possible() {
 }
 
 // One GPU a rank: on a real machine there may be fewer.
-class NcclCollectivesTest : public ::testing::Test {
+class NcclCollectivesTest : public testing::Test {
  protected:
   void SetUp() override {
     const int gpus = probe_gpus().count, ranks = test_session().size();

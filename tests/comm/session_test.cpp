@@ -19,9 +19,9 @@
 namespace simclr {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
 
 Launcher launcher(const std::map<std::string, std::string>& environment) {
   return read_launcher([&](const char* name) -> const char* {
@@ -140,7 +140,7 @@ TEST(StopSignalsDeathTest, TheFirstOneCounts) {
         std::fprintf(stderr, "%d %d %d", before, first, stop_signal());
         std::_Exit(0);
       },
-      ::testing::ExitedWithCode(0), fmt::format("^0 {} {}$", SIGUSR1, SIGUSR1));
+      testing::ExitedWithCode(0), fmt::format("^0 {} {}$", SIGUSR1, SIGUSR1));
 }
 
 }  // namespace

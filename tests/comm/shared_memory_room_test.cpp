@@ -9,8 +9,8 @@
 namespace simclr {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
+using testing::AllOf;
+using testing::HasSubstr;
 
 constexpr uint64_t kMebibyte = 1 << 20;
 

@@ -18,9 +18,9 @@
 namespace simclr {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
 
 std::vector<std::string> names_left() {
   std::vector<std::string> names;

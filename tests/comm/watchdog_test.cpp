@@ -20,7 +20,7 @@
 namespace simclr {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 void sleep_ms(int milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
@@ -60,9 +60,9 @@ TEST(WatchdogDeathTest, AFailedCommunicatorEndsTheJob) {
         job.communicator->failed = true;
         sleep_ms(20000);  // as in a collective that does not complete
       },
-      ::testing::ExitedWithCode(4),
-      ::testing::ContainsRegex("rank 0 .node7.: the communication between GPUs failed after step 41: remote process "
-                               "exited or there was a network error;[^\n]*\naborted"));
+      testing::ExitedWithCode(4),
+      testing::ContainsRegex("rank 0 .node7.: the communication between GPUs failed after step 41: remote process "
+                             "exited or there was a network error;[^\n]*\naborted"));
 }
 
 TEST(WatchdogDeathTest, AFailedCommunicatorStandsInStatusJson) {
@@ -74,10 +74,10 @@ TEST(WatchdogDeathTest, AFailedCommunicatorStandsInStatusJson) {
         job.communicator->failed = true;
         sleep_ms(20000);
       },
-      ::testing::ExitedWithCode(4), "");
+      testing::ExitedWithCode(4), "");
   std::ostringstream status;
   status << std::ifstream(folder.path() / "status.json").rdbuf();
-  EXPECT_THAT(status.str(), ::testing::AllOf(HasSubstr("\"failed\""), HasSubstr("failed after step 41")));
+  EXPECT_THAT(status.str(), testing::AllOf(HasSubstr("\"failed\""), HasSubstr("failed after step 41")));
 }
 
 TEST(Watchdog, LeavesACommunicatorAloneThatIsClosed) {
@@ -123,7 +123,7 @@ TEST(StartDeadlineDeathTest, EndsAStartThatTakesTooLong) {
         StartDeadline deadline(heartbeat, {.limit_s = 0.3, .host = "node7"});
         sleep_ms(20000);
       },
-      ::testing::ExitedWithCode(4), "rank 0 .node7. is not done starting after 0.3 s: it is at work itself");
+      testing::ExitedWithCode(4), "rank 0 .node7. is not done starting after 0.3 s: it is at work itself");
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "src/checkpoint/training_state.h"
-#include "tests/checkpoint/test_files.h"
+#include "tests/checkpoint/checkpoint_support.h"
 
 namespace simclr {
 namespace {

@@ -6,14 +6,14 @@
 
 #include <cmath>
 
-#include "tests/check_loss/loss_parts.h"
-#include "tests/checkpoint/test_files.h"
+#include "tests/check_loss/check_loss_support.h"
+#include "tests/checkpoint/checkpoint_support.h"
 
 namespace simclr {
 namespace {
 
-using ::testing::HasSubstr;
-using testing::view_pair;
+using test::view_pair;
+using testing::HasSubstr;
 
 TEST(LossReport, SumsAndNorms) {
   EXPECT_EQ(mean_of(std::vector<double>{1, 2, 3, 6}), 3);
@@ -37,9 +37,9 @@ TEST(LossReport, GradientsHaveTheTypeOfTheFiles) {
     return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   };
   EXPECT_EQ(as_text(gradient_bytes(std::span<const double>(grad), 1, floats)),
-            testing::bytes_of(std::vector<float>{1, 2, 2, 4}));
+            test::bytes_of(std::vector<float>{1, 2, 2, 4}));
   EXPECT_EQ(as_text(gradient_bytes(std::span<const double>(grad), 0, doubles)),
-            testing::bytes_of(std::vector<double>{3, 4, 0, 12}));
+            test::bytes_of(std::vector<double>{3, 4, 0, 12}));
   std::vector<double> broken = grad;
   broken[7] = NAN;
   EXPECT_THAT(error_text([&] { gradient_bytes(std::span<const double>(broken), 1, doubles); }, ExitCode::kDiverged),

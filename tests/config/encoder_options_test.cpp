@@ -7,8 +7,8 @@
 namespace simclr {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 CommandLine parse(const char* command, std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), {"./simclr_train", command});

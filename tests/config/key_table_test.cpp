@@ -12,7 +12,7 @@
 namespace simclr {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 // Number of members of an aggregate: the most initializers that it takes.
 struct AnyValue {

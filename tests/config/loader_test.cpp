@@ -10,8 +10,8 @@
 namespace simclr {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
 
 TEST(Loader, TakesWhatIsGivenAndLeavesTheRestAtItsDefault) {
   const Settings settings = load(

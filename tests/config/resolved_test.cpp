@@ -11,7 +11,7 @@
 namespace simclr {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 TEST(Resolved, LearningRateFollowsTheScaling) {
   Settings settings;

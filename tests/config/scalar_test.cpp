@@ -8,7 +8,7 @@
 namespace simclr {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 ConfigValue plain(const std::string& text) {
   return {.kind = ConfigValue::Kind::kScalar, .text = text};

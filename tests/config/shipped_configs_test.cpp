@@ -11,7 +11,7 @@
 namespace simclr {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 const std::string kFolder = SIMCLR_CONFIGS_DIR;
 

@@ -8,7 +8,7 @@
 namespace simclr {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 TEST(TextFile, WhatIsNoReadableFileIsRefusedWithTheReason) {
   const TemporaryFolder folder;

@@ -9,8 +9,8 @@
 namespace simclr {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 struct Border {
   std::string key;

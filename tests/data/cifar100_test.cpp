@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <set>
 
-#include "tests/data/data_set_files.h"
+#include "tests/data/data_set_support.h"
 
 namespace simclr {
 namespace {
 
-using ::testing::HasSubstr;
-using testing::refusal;
-using testing::write_bytes;
+using test::refusal;
+using test::write_bytes;
+using testing::HasSubstr;
 
 // Pixel k is (first + k) % 256.
 std::string record(int coarse, int fine, int first) {
@@ -20,7 +20,7 @@ std::string record(int coarse, int fine, int first) {
   return bytes;
 }
 
-class Cifar100 : public ::testing::Test {
+class Cifar100 : public testing::Test {
  protected:
   void SetUp() override {
     write_bytes(inner_ / "train.bin", record(19, 99, 5) + record(0, 0, 6) + record(7, 42, 7));

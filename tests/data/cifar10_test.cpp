@@ -16,9 +16,9 @@ namespace simclr {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
-class Cifar10 : public ::testing::Test {
+class Cifar10 : public testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (fs::temp_directory_path() / "cifar10_test_XXXXXX").string();
@@ -138,7 +138,7 @@ TEST(Cifar10Small, HasThePublishedStatistics) {
     EXPECT_NEAR(s.mean[c], mean[c], 6e-6);
     EXPECT_NEAR(s.std[c], std[c], 6e-6);
   }
-  EXPECT_NEAR(testing::pixel_knn_accuracy(train, test, 20), 0.377, 0.003);
+  EXPECT_NEAR(test::pixel_knn_accuracy(train, test, 20), 0.377, 0.003);
 }
 
 TEST_F(Cifar10, BeatsAfterEachFile) {

@@ -8,7 +8,7 @@
 #include <jpeglib.h>
 #include <png.h>
 
-namespace simclr::testing {
+namespace simclr::test {
 namespace {
 
 // The TIFF structure with this one entry, big-endian.
@@ -146,4 +146,4 @@ Bytes read_bytes(const std::string& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

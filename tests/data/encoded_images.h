@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace simclr::testing {
+namespace simclr::test {
 
 using Bytes = std::vector<uint8_t>;
 
@@ -40,4 +40,4 @@ Bytes encode_png(const RawImage& image, const PngOptions& options = {});
 void write_file(const std::string& path, const Bytes& bytes);
 Bytes read_bytes(const std::string& path);
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

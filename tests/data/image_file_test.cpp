@@ -16,13 +16,13 @@
 namespace simclr {
 namespace {
 
-using testing::Bytes;
-using testing::encode_jpeg;
-using testing::encode_png;
-using testing::filled;
-using testing::gradient;
-using testing::RawImage;
-using testing::red_corner;
+using test::Bytes;
+using test::encode_jpeg;
+using test::encode_png;
+using test::filled;
+using test::gradient;
+using test::RawImage;
+using test::red_corner;
 
 constexpr int64_t kMostPixels = 100'000'000;
 
@@ -242,7 +242,7 @@ TEST(OddImages, AllGetTheirVerdict) {
     for (std::string cell; std::getline(row, cell, '\t');) cells.push_back(cell);
     ASSERT_EQ(cells.size(), 6u) << line;
     SCOPED_TRACE(cells[0]);
-    const Bytes file = testing::read_bytes(folder / cells[0]);
+    const Bytes file = test::read_bytes(folder / cells[0]);
     std::string reason;
     Decoded d;
     try {

@@ -16,12 +16,12 @@ namespace simclr {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::Bytes;
-using testing::encode_jpeg;
-using testing::encode_png;
-using testing::filled;
+using test::Bytes;
+using test::encode_jpeg;
+using test::encode_png;
+using test::filled;
 
-class ImageFolderTest : public ::testing::Test {
+class ImageFolderTest : public testing::Test {
  protected:
   // A gray image of one value, so that one pixel says which it is.
   void add(const std::string& name, int value) {
@@ -31,7 +31,7 @@ class ImageFolderTest : public ::testing::Test {
   void add(const std::string& name, const Bytes& bytes) {
     const fs::path path = folder_.path() / name;
     fs::create_directories(path.parent_path());
-    testing::write_file(path, bytes);
+    test::write_file(path, bytes);
   }
   std::unique_ptr<Dataset> open(Split split = Split::kTrain) { return open_image_folder(settings(), split); }
   DataSettings settings() const {
@@ -190,7 +190,7 @@ TEST_F(ImageFolderTest, FingerprintKnowsNamesClassesAndSizes) {
 }
 
 TEST_F(ImageFolderTest, AsksForTheReductionOnce) {
-  add("big.jpg", encode_jpeg(testing::gradient(64, 96)));
+  add("big.jpg", encode_jpeg(test::gradient(64, 96)));
   const auto set = open();
   std::vector<uint8_t> storage;
   int asked = 0;

@@ -34,7 +34,7 @@ TEST(MappedFileDeathTest, AFileThatIsCutOffIsNamed) {
   const MappedFile cut(path, "");
   std::filesystem::resize_file(path, 4096);
   EXPECT_EQ(last_byte(whole), 'x');
-  EXPECT_EXIT(std::exit(last_byte(cut)), ::testing::ExitedWithCode(3),
+  EXPECT_EXIT(std::exit(last_byte(cut)), testing::ExitedWithCode(3),
               "cannot read [^ ]*/cut.packed any more: it was cut off while the run used it");
 }
 
@@ -47,7 +47,7 @@ TEST(MappedFileDeathTest, OtherBusErrorsStayWhatTheyAre) {
         ::raise(SIGBUS);
         ::raise(SIGBUS);  // the first one put the system's action back
       },
-      ::testing::KilledBySignal(SIGBUS), "");
+      testing::KilledBySignal(SIGBUS), "");
 }
 
 }  // namespace

@@ -4,15 +4,15 @@
 #include <zlib.h>
 
 #include "src/data/idx_file.h"
-#include "tests/data/data_set_files.h"
+#include "tests/data/data_set_support.h"
 
 namespace simclr {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
-using testing::refusal;
-using testing::write_bytes;
+using test::refusal;
+using test::write_bytes;
+using testing::HasSubstr;
 
 std::string big_endian(uint32_t v) {
   std::string bytes;
@@ -49,7 +49,7 @@ std::string compressed(const std::string& bytes) {
   return out;
 }
 
-class Mnist : public ::testing::Test {
+class Mnist : public testing::Test {
  protected:
   void SetUp() override { fill(folder_.path(), ""); }
   static void fill(const fs::path& folder, const std::string& suffix) {

@@ -9,18 +9,18 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/checkpoint/test_files.h"
+#include "tests/checkpoint/checkpoint_support.h"
 #include "tests/data/npy_support.h"
 
 namespace simclr {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using testing::npy_start;
-using testing::npy_text;
+using test::npy_start;
+using test::npy_text;
+using testing::AllOf;
+using testing::HasSubstr;
 
-class NpyFile : public ::testing::Test {
+class NpyFile : public testing::Test {
  protected:
   std::filesystem::path write(const std::string& name, const std::string& bytes) const {
     write_file(folder_.path() / name, bytes);
@@ -29,7 +29,7 @@ class NpyFile : public ::testing::Test {
   template <typename T>
   std::filesystem::path write_matrix(const std::string& name, const std::vector<T>& numbers,
                                      const std::string& shape) const {
-    return write(name, testing::npy_bytes(numbers, shape));
+    return write(name, test::npy_bytes(numbers, shape));
   }
   // The refusal names the file.
   static std::string refusal(const std::filesystem::path& path) {
@@ -51,7 +51,7 @@ TEST_F(NpyFile, ReadsNumbersRowByRow) {
 
 TEST_F(NpyFile, WhatIsWrittenIsReadAgain) {
   const std::vector<double> numbers = {1, -2, 1e-300, 4, 5, 6};
-  const NpyMatrix m = testing::npy_matrix(numbers, 3);
+  const NpyMatrix m = test::npy_matrix(numbers, 3);
   write_npy(folder_.path() / "g.npy", m.header, m.data);
   const NpyMatrix again = read_npy(folder_.path() / "g.npy");
   EXPECT_EQ(again.header.rows, 2);

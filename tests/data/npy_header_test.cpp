@@ -6,20 +6,20 @@
 
 #include <algorithm>
 
-#include "tests/checkpoint/test_files.h"
+#include "tests/checkpoint/checkpoint_support.h"
 #include "tests/data/npy_support.h"
 
 namespace simclr {
 namespace {
 
-using ::testing::HasSubstr;
-using testing::npy_start;
-using testing::npy_text;
+using test::npy_start;
+using test::npy_text;
+using testing::HasSubstr;
 
 // A file of `start` and so many bytes of data, of which the parser sees what it may ask for.
 NpyHeader parse(const std::string& start, int64_t data_bytes) {
   const std::string seen = start + std::string(std::min(data_bytes, kMostNpyHeaderBytes), '\0');
-  return parse_npy_header(testing::as_bytes(seen), static_cast<int64_t>(start.size()) + data_bytes);
+  return parse_npy_header(test::as_bytes(seen), static_cast<int64_t>(start.size()) + data_bytes);
 }
 
 std::string refusal(const std::string& start, int64_t data_bytes) {

@@ -8,7 +8,7 @@
 
 #include "src/data/npy_file.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 inline std::string npy_text(std::string_view descr, std::string_view fortran_order, std::string_view shape) {
   return "{'descr': " + std::string(descr) + ", 'fortran_order': " + std::string(fortran_order) +
@@ -52,4 +52,4 @@ NpyMatrix npy_matrix(const std::vector<T>& numbers, int64_t columns) {
   return out;
 }
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

@@ -5,14 +5,14 @@
 
 #include "src/data/packed_dataset.h"
 #include "src/data/packed_file.h"
-#include "tests/data/data_set_files.h"
+#include "tests/data/data_set_support.h"
 
 namespace simclr {
 namespace {
 
-using ::testing::HasSubstr;
-using testing::refusal;
-using testing::write_bytes;
+using test::refusal;
+using test::write_bytes;
+using testing::HasSubstr;
 
 std::vector<uint8_t> pixels_of(int64_t height, int64_t width, int seed) {
   std::vector<uint8_t> pixels(3 * height * width);
@@ -20,7 +20,7 @@ std::vector<uint8_t> pixels_of(int64_t height, int64_t width, int seed) {
   return pixels;
 }
 
-class Packed : public ::testing::Test {
+class Packed : public testing::Test {
  protected:
   void SetUp() override { write({"cat", "d\no\xffg"}, /*train_labels=*/true); }
   void write(std::vector<std::string> names, bool train_labels) {

@@ -8,7 +8,7 @@
 
 #include "kernels/common/parallel.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 // similarity [queries, bank] = dot products of rows of `width` values, a multiple of 64. The bank goes by in blocks
 // that stay in the cache.
@@ -94,4 +94,4 @@ double pixel_knn_accuracy(const ImageSet& train, const ImageSet& test, size_t k)
   return static_cast<double>(right) / static_cast<double>(test.count);
 }
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

@@ -16,7 +16,7 @@
 namespace simclr {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 TEST(EpochOrder, IsAPermutation) {
   for (const int64_t count : {0, 1, 2, 7, 1000}) {

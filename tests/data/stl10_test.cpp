@@ -1,14 +1,14 @@
 // STL-10: columns to rows, labels from 1, three splits; each way of being wrong named in one line.
 #include "src/data/stl10.h"
 
-#include "tests/data/data_set_files.h"
+#include "tests/data/data_set_support.h"
 
 namespace simclr {
 namespace {
 
-using ::testing::HasSubstr;
-using testing::refusal;
-using testing::write_bytes;
+using test::refusal;
+using test::write_bytes;
+using testing::HasSubstr;
 
 // The value of row y, column x of channel c.
 int value(int seed, int c, int y, int x) {
@@ -24,7 +24,7 @@ std::string stored(int seed) {
   return bytes;
 }
 
-class Stl10 : public ::testing::Test {
+class Stl10 : public testing::Test {
  protected:
   void SetUp() override {
     put("train_X.bin", stored(1) + stored(2));

@@ -13,7 +13,7 @@
 namespace simclr {
 namespace {
 
-using testing::pixel_knn_accuracy;
+using test::pixel_knn_accuracy;
 
 constexpr int64_t kPixels = 32 * 32;
 

@@ -22,8 +22,8 @@
 namespace simclr {
 namespace {
 
-using ::testing::Each;
-using ::testing::HasSubstr;
+using testing::Each;
+using testing::HasSubstr;
 
 std::vector<float> counted(size_t count, float first) {
   std::vector<float> values(count);
@@ -119,16 +119,16 @@ TEST(CudaDevice, SendsTheFirstBytesAndNoMore) {
   EXPECT_EQ(download(device, buffer), expected);
   upload->start(nullptr, 0);
   EXPECT_THAT([&] { upload->start(buffer.data(), buffer.bytes() + 1); },
-              ::testing::ThrowsMessage<std::exception>(HasSubstr("1201 bytes of 1200 on the way")));
+              testing::ThrowsMessage<std::exception>(HasSubstr("1201 bytes of 1200 on the way")));
 }
 
 TEST(CudaDevice, SaysHowMuchMemoryIsMissing) {
   Context context(make_cuda_device({}));
   EXPECT_THAT([&] { context.allocate(size_t{1} << 50); },
-              ::testing::Throws<Error>(::testing::AllOf(
-                  ::testing::Property(&Error::code, ExitCode::kDevice),
-                  ::testing::Property(&Error::what,
-                                      ::testing::AllOf(HasSubstr("1125899906842624 bytes"), HasSubstr("are free"))))));
+              testing::Throws<Error>(testing::AllOf(
+                  testing::Property(&Error::code, ExitCode::kDevice),
+                  testing::Property(&Error::what,
+                                    testing::AllOf(HasSubstr("1125899906842624 bytes"), HasSubstr("are free"))))));
   EXPECT_THAT(download(context.device(), context.allocate(64)), Each(0.0F)) << "the device goes on";
 }
 
@@ -136,8 +136,8 @@ TEST(CudaDevice, KnowsItsLibrariesAndItsStorage) {
   const auto device = make_cuda_device({.threads = 3});
   EXPECT_EQ(device->threads(), 3);
   EXPECT_NE(device->model(), "");
-  EXPECT_THAT(device->library_version(), ::testing::MatchesRegex("CUDA [0-9.]+ \\(driver [0-9.]+\\), cuBLAS [0-9]+, "
-                                                                 "cuDNN [0-9.]+, channels in blocks of [0-9]+"));
+  EXPECT_THAT(device->library_version(), testing::MatchesRegex("CUDA [0-9.]+ \\(driver [0-9.]+\\), cuBLAS [0-9]+, "
+                                                               "cuDNN [0-9.]+, channels in blocks of [0-9]+"));
   EXPECT_EQ(device->storage(), DataType::kFloat32);
   const auto half = make_cuda_device({.precision = Precision::kBf16});
   EXPECT_EQ(half->storage(), DataType::kBfloat16);
@@ -168,8 +168,7 @@ TEST(ChooseGpu, TheOnlyOneOrTheOneOfTheRanksPlace) {
     EXPECT_EQ(choose_gpu(4, r, 4), r);
     EXPECT_EQ(choose_gpu(8, r, 4), r);
   }
-  EXPECT_THAT([] { choose_gpu(2, 0, 3); },
-              ::testing::ThrowsMessage<Error>(HasSubstr("3 ranks on this node and 2 GPUs")));
+  EXPECT_THAT([] { choose_gpu(2, 0, 3); }, testing::ThrowsMessage<Error>(HasSubstr("3 ranks on this node and 2 GPUs")));
 }
 
 TEST(ChooseGpu, EachGpuHasItsOwnIdentity) {
@@ -217,8 +216,8 @@ TEST(HostMatrix, OnTheCpuIsTheMatrixItself) {
 
 TEST(CudaErrors, NameLibraryCallAndPlace) {
   const auto says = [](auto call, const char* text) {
-    EXPECT_THAT(call, ::testing::ThrowsMessage<Error>(
-                          ::testing::AllOf(HasSubstr(text), HasSubstr(" at tests/device/device_cuda_test.cpp:"))));
+    EXPECT_THAT(call, testing::ThrowsMessage<Error>(
+                          testing::AllOf(HasSubstr(text), HasSubstr(" at tests/device/device_cuda_test.cpp:"))));
   };
   says([] { SIMCLR_CUDA(cudaErrorInvalidValue); },
        "CUDA: cudaErrorInvalidValue: invalid argument (1), in cudaErrorInvalidValue");
@@ -228,7 +227,7 @@ TEST(CudaErrors, NameLibraryCallAndPlace) {
 }
 
 // What is queued behind an aborted communicator runs on half of the data: nobody who waits for it may go on.
-class HoldDeviceWaits : public ::testing::Test {
+class HoldDeviceWaits : public testing::Test {
  protected:
   // Runs `wait` in a process of its own after the waits were held, and lets that process end with 7 from another
   // thread. What returns ends it with 1.
@@ -244,7 +243,7 @@ class HoldDeviceWaits : public ::testing::Test {
           wait();
           ::_exit(1);
         },
-        ::testing::ExitedWithCode(7), "");
+        testing::ExitedWithCode(7), "");
   }
 };
 

@@ -4,8 +4,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   using namespace simclr;
-  const testing::MemoryFile memory(data, bytes);
-  const auto expect = [](auto&& parse) { testing::expect_parsed_or_refused(ExitCode::kOutput, false, parse); };
+  const test::MemoryFile memory(data, bytes);
+  const auto expect = [](auto&& parse) { test::expect_parsed_or_refused(ExitCode::kOutput, false, parse); };
   expect([&] {
     const SafetensorsFile file(memory.path());
     int64_t read = 0;

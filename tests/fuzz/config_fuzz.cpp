@@ -7,7 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   using namespace simclr;
-  testing::expect_parsed_or_refused(ExitCode::kUsage, true, [&] {
+  test::expect_parsed_or_refused(ExitCode::kUsage, true, [&] {
     const Settings settings = settings_from_string({reinterpret_cast<const char*>(data), bytes}, "fuzz.yaml");
     if (!(settings_from_string(print_config(settings), "printed.yaml") == settings)) std::abort();
   });

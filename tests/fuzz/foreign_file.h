@@ -12,7 +12,7 @@
 #include "tests/base/temporary_folder.h"
 #include "tests/fuzz/fuzz_input.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 class FileSet {
  public:
@@ -42,4 +42,4 @@ class FileSet {
   std::vector<std::pair<std::string, std::string>> files_;
 };
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

@@ -13,7 +13,7 @@
 #include "kernels/common/error.h"
 #include "src/base/file.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 // Bytes behind a path, in memory alone.
 class MemoryFile {
@@ -42,6 +42,6 @@ void expect_parsed_or_refused(ExitCode code, bool several_lines, Parse&& parse) 
   }
 }
 
-}  // namespace simclr::testing
+}  // namespace simclr::test
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes);

@@ -8,7 +8,7 @@
 #include "src/data/image_file.h"
 #include "tests/fuzz/fuzz_input.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 inline void decode_foreign(std::span<const uint8_t> file) {
   constexpr int64_t kMostPixels = 1 << 16;
@@ -24,4 +24,4 @@ inline void decode_foreign(std::span<const uint8_t> file) {
   });
 }
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

@@ -4,8 +4,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   using namespace simclr;
-  const testing::MemoryFile memory(data, bytes);
-  testing::expect_parsed_or_refused(ExitCode::kData, false, [&] {
+  const test::MemoryFile memory(data, bytes);
+  test::expect_parsed_or_refused(ExitCode::kData, false, [&] {
     const NpyMatrix matrix = read_npy(memory.path());
     if (matrix.data.size() != static_cast<size_t>(matrix.header.data_bytes()) || matrix.data.size() > bytes)
       std::abort();

@@ -28,8 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   using namespace simclr;
   std::vector<uint8_t> content(data, data + bytes);
   correct_checksum(content);
-  const testing::MemoryFile file(content.data(), content.size());
-  testing::expect_parsed_or_refused(ExitCode::kData, false, [&] {
+  const test::MemoryFile file(content.data(), content.size());
+  test::expect_parsed_or_refused(ExitCode::kData, false, [&] {
     const PackedFile packed(file.path());
     for (const Split split : {Split::kTrain, Split::kTest, Split::kBank}) packed.matches_content(split, no_beat);
   });

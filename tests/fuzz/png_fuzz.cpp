@@ -32,6 +32,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   constexpr uint8_t kStart[kSignatureBytes] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
   if (file.size() >= sizeof kStart) std::copy(std::begin(kStart), std::end(kStart), file.begin());
   correct_checksums(file);
-  simclr::testing::decode_foreign(file);
+  simclr::test::decode_foreign(file);
   return 0;
 }

@@ -16,8 +16,8 @@ constexpr unsigned kLimitSeconds = 90;
 std::unique_ptr<MpiSession> session;
 
 // Rank 0 prints as usual; the others only what failed.
-class FailuresOnly : public ::testing::EmptyTestEventListener {
-  void OnTestPartResult(const ::testing::TestPartResult& result) override {
+class FailuresOnly : public testing::EmptyTestEventListener {
+  void OnTestPartResult(const testing::TestPartResult& result) override {
     if (result.failed())
       std::fprintf(stderr, "rank %d: %s:%d: %s\n", session->rank(), result.file_name(), result.line_number(),
                    result.message());
@@ -25,10 +25,10 @@ class FailuresOnly : public ::testing::EmptyTestEventListener {
 };
 
 int run(int argc, char** argv) {
-  ::testing::InitGoogleTest(&argc, argv);
+  testing::InitGoogleTest(&argc, argv);
   session = std::make_unique<MpiSession>();
   ::alarm(kLimitSeconds);  // SIGALRM ends a rank that waits for ever, and mpirun the others
-  auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
+  auto& listeners = testing::UnitTest::GetInstance()->listeners();
   if (session->rank() != 0) {
     delete listeners.Release(listeners.default_result_printer());
     listeners.Append(new FailuresOnly);

@@ -69,7 +69,7 @@ void expect_error(int size, const std::function<void(Collectives&)>& body, const
     run_ranks(size, body, 0.3);
     ADD_FAILURE() << "no error; expected: " << text;
   } catch (const Error& e) {
-    EXPECT_THAT(e.what(), ::testing::HasSubstr(text));
+    EXPECT_THAT(e.what(), testing::HasSubstr(text));
   }
 }
 

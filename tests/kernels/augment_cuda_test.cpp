@@ -2,16 +2,13 @@
 // view's planes can lie, and bits that depend on nothing but the job.
 #include "kernels/augment/augment_batch.h"
 
+#include "tests/augment/batch_support.h"
 #include "tests/kernels/cuda_support.h"
-
-// After it: brings a namespace simclr::testing, in whose presence the header above would not find GoogleTest's.
-#include "tests/augment/batches.h"
 
 namespace simclr {
 namespace {
 
-using namespace simclr::testing;
-using test::DeviceArray;
+using namespace simclr::test;
 
 constexpr PhiloxKey kKey = philox_key(7, RandomPurpose::kViews);
 
@@ -119,7 +116,7 @@ TEST(RenderViewsCuda, MoreViewsThanPlacesInTheWorkspace) {
   EXPECT_TRUE(test::same_bits(part(all, 3), part(few, 1)));
   EXPECT_TRUE(test::same_bits(part(all, 256), part(few, 2)));
   EXPECT_TRUE(test::same_bits(part(all, 259), part(few, 3)));
-  EXPECT_THAT(std::vector<float>(part(all, 1).begin(), part(all, 1).end()), ::testing::Each(0.0F));
+  EXPECT_THAT(std::vector<float>(part(all, 1).begin(), part(all, 1).end()), testing::Each(0.0F));
 }
 
 // A blur that no draw uses makes the plane of its own necessary, and the view of 124 too large for shared memory.

@@ -7,7 +7,7 @@
 #include "kernels/batch_norm/batch_norm.h"
 #include "kernels/batch_norm/batch_norm_ref.h"
 #include "kernels/common/ordered_tree.h"
-#include "tests/kernels/kernel_test_utils.h"
+#include "tests/kernels/kernel_support.h"
 
 namespace simclr::test {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/common/bfloat16.h"
-#include "tests/kernels/kernel_test_utils.h"
+#include "tests/kernels/kernel_support.h"
 
 namespace simclr::test {
 
@@ -45,7 +45,7 @@ class Bfloat16Array {
   Buffer buffer_;
 };
 
-// FeatureMaps of kernel_test_utils.h, stored as bfloat16.
+// FeatureMaps of kernel_support.h, stored as bfloat16.
 class Bfloat16Maps {
  public:
   static constexpr Precision kPrecision = Precision::kBf16;

@@ -5,7 +5,7 @@
 
 #include "kernels/common/ordered_tree.h"
 #include "kernels/common/parallel.h"
-#include "tests/kernels/kernel_test_utils.h"
+#include "tests/kernels/kernel_support.h"
 
 namespace simclr {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/conv2d/conv2d.h"
-#include "tests/kernels/kernel_test_utils.h"
+#include "tests/kernels/kernel_support.h"
 
 namespace simclr::test {
 

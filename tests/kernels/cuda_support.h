@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "kernels/common/exec.h"
-#include "tests/kernels/kernel_test_utils.h"
+#include "tests/kernels/kernel_support.h"
 
 namespace simclr::test {
 
@@ -136,7 +136,7 @@ inline bool padding_is_zero(std::span<const float> values, int64_t width, int64_
   return true;
 }
 
-// FeatureMaps of kernel_test_utils.h on the GPU: NHWC, owned.
+// FeatureMaps of kernel_support.h on the GPU: NHWC, owned.
 class CudaFeatureMaps {
  public:
   // NaN everywhere, padding included: the op has to write all of it.

@@ -3,7 +3,7 @@
 
 #include "kernels/common/gemm.h"
 #include "kernels/common/parallel.h"
-#include "tests/kernels/kernel_test_utils.h"
+#include "tests/kernels/kernel_support.h"
 
 namespace simclr {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "tests/kernels/kernel_test_utils.h"
+#include "tests/kernels/kernel_support.h"
 
 namespace simclr {
 namespace {

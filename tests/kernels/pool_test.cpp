@@ -1,7 +1,7 @@
 // pool: numbers by hand, a direct definition for odd sizes, ties, NaN, padding channels, threads.
 #include "kernels/pool/pool.h"
 
-#include "tests/kernels/kernel_test_utils.h"
+#include "tests/kernels/kernel_support.h"
 
 namespace simclr {
 namespace {

@@ -1,7 +1,7 @@
 // relu and add: numbers by hand, NaN and signed zeros, lengths around the cut into tasks, threads.
 #include "kernels/add/add.h"
 #include "kernels/relu/relu.h"
-#include "tests/kernels/kernel_test_utils.h"
+#include "tests/kernels/kernel_support.h"
 
 namespace simclr {
 namespace {

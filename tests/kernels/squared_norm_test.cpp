@@ -1,7 +1,7 @@
 // squared_norm on the CPU: numbers by hand, the order of the sum, and that threads do not show in it.
 #include "kernels/squared_norm/squared_norm.h"
 
-#include "tests/kernels/kernel_test_utils.h"
+#include "tests/kernels/kernel_support.h"
 
 namespace simclr {
 namespace {

@@ -7,7 +7,7 @@
 #include "kernels/common/onednn.h"
 #include "onednn_create.h"
 #include "onednn_winograd.h"
-#include "tests/kernels/kernel_test_utils.h"
+#include "tests/kernels/kernel_support.h"
 
 namespace simclr {
 namespace {

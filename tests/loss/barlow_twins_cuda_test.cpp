@@ -7,16 +7,16 @@
 #include "tests/harness/thread_collectives.h"
 #include "tests/kernels/cuda_support.h"
 #include "tests/loss/barlow_twins_stored.h"
-#include "tests/loss/barlow_twins_testing.h"
+#include "tests/loss/barlow_twins_support.h"
 
 namespace simclr {
 namespace {
 
+using test::barlow_problem;
+using test::BarlowTwinsOutputs;
 using test::CudaMatrix;
 using test::CudaRun;
 using test::DeviceArray;
-using testing::barlow_problem;
-using testing::BarlowTwinsOutputs;
 
 constexpr DataType kFloat = DataType::kFloat32;
 
@@ -26,7 +26,7 @@ BarlowTwinsOutputs run(const std::vector<float>& z, const BarlowTwinsProblem& p,
   const CudaRun cuda(Precision::kTf32, barlow_twins_scratch(p));  // products are fp32 whatever the network is
   const Exec& exec = cuda.exec();
   const auto columns = static_cast<size_t>(p.columns);
-  const CudaMatrix z_in(type, p.rows(), p.columns, stride, testing::by_shards(z, p.shards, p.columns), test::kNaN);
+  const CudaMatrix z_in(type, p.rows(), p.columns, stride, test::by_shards(z, p.shards, p.columns), test::kNaN);
   const CudaMatrix y(kFloat, p.rows(), p.columns, round_up(p.columns, 64)), grad_z(type, p.rows(), p.columns, stride);
   const DeviceArray<double> sums(2 * columns), squares(2 * columns), inv_std(2 * columns), radial(2 * columns), loss(1);
   const DeviceArray<float> products(columns * columns);
@@ -43,8 +43,8 @@ TEST(BarlowTwinsCuda, MatchesTheReferenceForAllShapes) {
   for (const int64_t columns : {1, 3, 31, 64, 130}) {
     for (const auto& [n, shards] : std::vector<std::pair<int64_t, int64_t>>{{2, 1}, {1, 8}, {3, 4}, {33, 2}}) {
       const BarlowTwinsProblem p = barlow_problem(n, shards, columns, 0.05);
-      const auto z = testing::make_views(p.batch, columns, 0.5F, 1);
-      testing::expect_matches_reference(run(z, p, padded_cols(columns) + (n == 1 ? 0 : 40)), z, p);
+      const auto z = test::make_views(p.batch, columns, 0.5F, 1);
+      test::expect_matches_reference(run(z, p, padded_cols(columns) + (n == 1 ? 0 : 40)), z, p);
     }
   }
 }
@@ -52,15 +52,15 @@ TEST(BarlowTwinsCuda, MatchesTheReferenceForAllShapes) {
 // The correlation is made in more than one block of rows, and a row is longer than a block has threads.
 TEST(BarlowTwinsCuda, MatchesTheReferenceForManyColumns) {
   const BarlowTwinsProblem p = barlow_problem(2, 4, 2050);
-  const auto z = testing::make_views(p.batch, p.columns, 0.5F, 2);
-  testing::expect_matches_reference(run(z, p, 2064), z, p);
+  const auto z = test::make_views(p.batch, p.columns, 0.5F, 2);
+  test::expect_matches_reference(run(z, p, 2064), z, p);
 }
 
 TEST(BarlowTwinsCuda, SurvivesExtremes) {
-  for (const auto& extreme : testing::barlow_extremes()) {
+  for (const auto& extreme : test::barlow_extremes()) {
     SCOPED_TRACE(extreme.name);
-    testing::expect_matches_reference(run(extreme.z, extreme.problem, padded_cols(extreme.problem.columns)), extreme.z,
-                                      extreme.problem);
+    test::expect_matches_reference(run(extreme.z, extreme.problem, padded_cols(extreme.problem.columns)), extreme.z,
+                                   extreme.problem);
   }
   const BarlowTwinsOutputs constant = run(std::vector<float>(64, 0.1F), barlow_problem(4, 8, 1), 8);
   EXPECT_EQ(constant.loss, 1);  // c = 0
@@ -70,7 +70,7 @@ TEST(BarlowTwinsCuda, SurvivesExtremes) {
 TEST(BarlowTwinsCuda, ShowsNonFiniteInput) {
   const BarlowTwinsProblem p = barlow_problem(3, 2, 5);
   for (const float bad : {NAN, INFINITY, -INFINITY}) {
-    auto z = testing::make_views(p.batch, p.columns, 0.3F, 9);
+    auto z = test::make_views(p.batch, p.columns, 0.3F, 9);
     z[17] = bad;
     EXPECT_TRUE(std::isnan(run(z, p, 8).loss)) << bad;
   }
@@ -80,7 +80,7 @@ TEST(BarlowTwinsCuda, ShowsNonFiniteInput) {
 TEST(BarlowTwinsCuda, TakesAndGivesBfloat16) {
   constexpr DataType kBf16 = DataType::kBfloat16;
   const BarlowTwinsProblem p = barlow_problem(5, 4, 37);
-  const auto z = test::as_stored(kBf16, testing::make_views(p.batch, p.columns, 0.5F, 3));
+  const auto z = test::as_stored(kBf16, test::make_views(p.batch, p.columns, 0.5F, 3));
   const BarlowTwinsOutputs floats = run(z, p, 40), stored = run(z, p, 40, kBf16);
   EXPECT_EQ(stored.loss, floats.loss);
   EXPECT_TRUE(test::same_bits(stored.grad_z, test::as_stored(kBf16, floats.grad_z)));
@@ -93,7 +93,7 @@ TEST(BarlowTwinsCuda, SumsShardsInTreeOrder) {
   BarlowTwinsProblem one = p;
   one.shards = 1;
   const CudaRun cuda(Precision::kFp32, barlow_twins_scratch(p));
-  const CudaMatrix z(kFloat, p.rows(), 40, 40, testing::make_views(p.batch, 40, 0.3F, 8));
+  const CudaMatrix z(kFloat, p.rows(), 40, 40, test::make_views(p.batch, 40, 0.3F, 8));
   const DeviceArray<double> sums(80), squares(80);
   barlow_twins_sums(cuda.exec(), z.view(), p, sums.data());
   barlow_twins_square_sums(cuda.exec(), z.view(), p, sums.data(), squares.data());
@@ -134,7 +134,7 @@ struct RanksRun {
 
 RanksRun run_ranks_on_gpu(const std::vector<float>& z, const LossShape& shape, const LossSettings& settings,
                           int ranks) {
-  const std::vector<float> z_by_shards = testing::by_shards(z, shape.shards, shape.columns);
+  const std::vector<float> z_by_shards = test::by_shards(z, shape.shards, shape.columns);
   const int64_t rows = 2 * shape.batch / ranks, stride = padded_cols(shape.columns), elements = rows * shape.columns;
   RanksRun out{.losses = std::vector<double>(static_cast<size_t>(ranks), NAN), .grad_z = z};
   run_ranks(ranks, [&](Collectives& host) {
@@ -158,9 +158,9 @@ RanksRun run_ranks_on_gpu(const std::vector<float>& z, const LossShape& shape, c
 TEST(BarlowTwinsCuda, HasTheSameBitsOnEveryNumberOfRanks) {
   const LossShape shape{.batch = 24, .columns = 70, .shards = 8};
   const LossSettings settings{.type = LossType::kBarlowTwins, .lambda = 0.05, .scale = 0.5};
-  const auto z = testing::make_views(shape.batch, shape.columns, 0.3F, 4);
+  const auto z = test::make_views(shape.batch, shape.columns, 0.3F, 4);
   const RanksRun one = run_ranks_on_gpu(z, shape, settings, 1);
-  testing::expect_matches_reference({one.losses[0], one.grad_z, true}, z, barlow_problem(3, 8, 70, 0.05, 0.5));
+  test::expect_matches_reference({one.losses[0], one.grad_z, true}, z, barlow_problem(3, 8, 70, 0.05, 0.5));
   for (const int ranks : {2, 4}) {
     const RanksRun more = run_ranks_on_gpu(z, shape, settings, ranks);
     EXPECT_EQ(more.losses, std::vector<double>(static_cast<size_t>(ranks), one.losses[0])) << ranks << " ranks";
@@ -169,7 +169,7 @@ TEST(BarlowTwinsCuda, HasTheSameBitsOnEveryNumberOfRanks) {
 }
 
 TEST(BarlowTwinsCuda, MatchesTheStoredValues) {
-  const auto cases = testing::stored_barlow_twins();
+  const auto cases = test::stored_barlow_twins();
   if (!cases) GTEST_SKIP() << "SIMCLR_SHARED is not set: no reference values";
   for (const auto& one : *cases) {
     for (const int ranks : {1, 2, 4}) {
@@ -177,7 +177,7 @@ TEST(BarlowTwinsCuda, MatchesTheStoredValues) {
           run_ranks_on_gpu({one.z.begin(), one.z.end()}, {.batch = one.batch, .columns = one.columns, .shards = 4},
                            {.type = LossType::kBarlowTwins, .lambda = one.lambda}, ranks);
       EXPECT_LE(std::abs(got.losses[0] / one.loss - 1), 1e-5) << one.batch << " images, " << ranks << " ranks";
-      EXPECT_LE(testing::relative_error(got.grad_z, testing::reference_by_shards(one.grad_z, 4, one.columns)), 1e-5)
+      EXPECT_LE(test::relative_error(got.grad_z, test::reference_by_shards(one.grad_z, 4, one.columns)), 1e-5)
           << one.batch << " images, " << ranks << " ranks";
     }
   }

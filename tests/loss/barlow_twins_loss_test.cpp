@@ -2,16 +2,16 @@
 // only, and the contract of the interface.
 #include <gtest/gtest.h>
 
-#include "tests/loss/barlow_twins_testing.h"
+#include "tests/loss/barlow_twins_support.h"
 #include "tests/loss/loss_ranks.h"
 #include "tests/loss/wrong_schemes.h"
 
 namespace simclr {
 namespace {
 
-using testing::LossRun;
-using testing::run_loss;
-using testing::TestMatrix;
+using test::LossRun;
+using test::run_loss;
+using test::TestMatrix;
 
 LossSettings settings_of(double lambda = 0.005, double scale = 1.0) {
   return {.type = LossType::kBarlowTwins, .lambda = lambda, .scale = scale};
@@ -20,10 +20,10 @@ LossSettings settings_of(double lambda = 0.005, double scale = 1.0) {
 TEST(BarlowTwinsLoss, HasTheSameBitsOnEveryNumberOfRanks) {
   for (const auto& [images, columns] : std::vector<std::pair<int64_t, int64_t>>{{1, 3}, {5, 16}, {8, 65}, {32, 130}}) {
     const LossShape shape{.batch = 8 * images, .columns = columns, .shards = 8};
-    const std::vector<float> z = testing::make_views(shape.batch, columns, 0.3F, 1);
+    const std::vector<float> z = test::make_views(shape.batch, columns, 0.3F, 1);
     const LossRun one = run_loss(z, shape, settings_of(0.05, 0.5), {.ranks = 1});
-    testing::expect_matches_reference({one.losses[0], one.grad_z, one.padding_is_zero}, z,
-                                      testing::barlow_problem(images, 8, columns, 0.05, 0.5));
+    test::expect_matches_reference({one.losses[0], one.grad_z, one.padding_is_zero}, z,
+                                   test::barlow_problem(images, 8, columns, 0.05, 0.5));
     for (const int ranks : {1, 2, 4, 8}) {
       for (const int threads : {1, 2}) {
         const LossRun run =
@@ -37,11 +37,11 @@ TEST(BarlowTwinsLoss, HasTheSameBitsOnEveryNumberOfRanks) {
 }
 
 TEST(BarlowTwinsLoss, AnyShardCountThatRanksDivideGivesTheSameNumbers) {
-  const std::vector<float> z = testing::make_views(24, 12, 0.3F, 2);
+  const std::vector<float> z = test::make_views(24, 12, 0.3F, 2);
   for (const auto& [shards, ranks] : std::vector<std::pair<int64_t, int>>{{1, 1}, {2, 2}, {4, 4}, {8, 2}, {8, 8}}) {
     const LossRun run = run_loss(z, {.batch = 24, .columns = 12, .shards = shards}, settings_of(), {.ranks = ranks});
-    BarlowTwinsProblem p = testing::barlow_problem(24 / shards, shards, 12);
-    testing::expect_matches_reference({run.losses[0], run.grad_z, true}, z, p);
+    BarlowTwinsProblem p = test::barlow_problem(24 / shards, shards, 12);
+    test::expect_matches_reference({run.losses[0], run.grad_z, true}, z, p);
   }
 }
 
@@ -68,7 +68,7 @@ class OwnSums : public ForwardingCollectives {
 
 struct Judgement {
   double loss_error;
-  testing::Comparison grad;
+  test::Comparison grad;
 };
 
 // The loss on 4 ranks whose collectives `wrap` changes; images a rank looks at: all, or its own.
@@ -76,8 +76,8 @@ template <typename WrapFn>
 Judgement judge(const char* name, WrapFn&& wrap, bool own_images = false) {
   constexpr int kRanks = 4;
   constexpr int64_t kBatch = 32, kColumns = 10, kShards = 8;
-  const std::vector<float> z = testing::make_views(kBatch, kColumns, 0.5F, 21);
-  const std::vector<float> z_by_shards = testing::by_shards(z, kShards, kColumns);
+  const std::vector<float> z = test::make_views(kBatch, kColumns, 0.5F, 21);
+  const std::vector<float> z_by_shards = test::by_shards(z, kShards, kColumns);
   const size_t elements = z.size() / kRanks;
   std::vector<float> grad(z.size());
   double loss = 0;
@@ -97,9 +97,9 @@ Judgement judge(const char* name, WrapFn&& wrap, bool own_images = false) {
   if (own_images) {
     for (float& x : grad) x /= kRanks;  // the mean of the ranks' losses
   }
-  const BarlowTwinsReference expected = testing::barlow_reference(z, testing::barlow_problem(4, 8, kColumns));
+  const BarlowTwinsReference expected = test::barlow_reference(z, test::barlow_problem(4, 8, kColumns));
   const Judgement j{loss / expected.loss - 1,
-                    testing::compare(grad, testing::reference_by_shards(expected.grad_z, kShards, kColumns))};
+                    test::compare(grad, test::reference_by_shards(expected.grad_z, kShards, kColumns))};
   fmt::print("{:<28} 1 - cosine {:9.2e}   length {:.6f}   loss off by {:+.1e}\n", name, j.grad.direction_error,
              j.grad.scale, j.loss_error);
   return j;
@@ -122,19 +122,19 @@ TEST(BarlowTwinsWrongSchemes, CorrelationOfTheRank) {
                               [](Collectives& c) { return std::make_unique<OwnSums>(c, ElementType::kFloat32); })));
 }
 TEST(BarlowTwinsWrongSchemes, CorrelationAveragedTwice) {
-  EXPECT_FALSE(is_right(judge("correlation divided by W",
-                              [](Collectives& c) { return std::make_unique<testing::ScaledSums>(c, 0.25F); })));
+  EXPECT_FALSE(is_right(
+      judge("correlation divided by W", [](Collectives& c) { return std::make_unique<test::ScaledSums>(c, 0.25F); })));
 }
 TEST(BarlowTwinsWrongSchemes, ImagesOfTheRank) {
   EXPECT_FALSE(is_right(judge(
-      "images of the rank", [](Collectives& c) { return std::make_unique<testing::LocalNegatives>(c); }, true)));
+      "images of the rank", [](Collectives& c) { return std::make_unique<test::LocalNegatives>(c); }, true)));
 }
 
 // ---- the contract ----
 
 TEST(BarlowTwinsLoss, RunsStepAfterStepOnOnesMemory) {
   const LossShape shape{.batch = 16, .columns = 70, .shards = 4};
-  const auto first = testing::make_views(16, 70, 0.3F, 4), second = testing::make_views(16, 70, 0.3F, 5);
+  const auto first = test::make_views(16, 70, 0.3F, 4), second = test::make_views(16, 70, 0.3F, 5);
   const LossRun expected = run_loss(second, shape, settings_of(), {});
   run_ranks(1, [&](Collectives& collectives) {
     Context context(1);
@@ -142,7 +142,7 @@ TEST(BarlowTwinsLoss, RunsStepAfterStepOnOnesMemory) {
     const size_t before = context.allocated_bytes();
     TestMatrix grad_z(32, 70);
     for (const auto& z : {first, second}) {
-      TestMatrix z_in(testing::by_shards(z, 4, 70), 32, 70, 70);
+      TestMatrix z_in(test::by_shards(z, 4, 70), 32, 70, 70);
       const double value = *loss->forward(z_in.view());
       loss->backward(grad_z.view());
       EXPECT_EQ(value == expected.losses[0], z == second);
@@ -155,8 +155,8 @@ TEST(BarlowTwinsLoss, RunsStepAfterStepOnOnesMemory) {
 }
 
 TEST(BarlowTwinsLoss, ShowsNonFiniteInputOnEveryRank) {
-  std::vector<float> z = testing::make_views(8, 4, 0.3F, 6);
-  z[4 * 3] = testing::kNan;
+  std::vector<float> z = test::make_views(8, 4, 0.3F, 6);
+  z[4 * 3] = test::kNan;
   const LossRun run = run_loss(z, {.batch = 8, .columns = 4, .shards = 4}, settings_of(), {.ranks = 4});
   for (const double loss : run.losses) EXPECT_TRUE(std::isnan(loss));
 }
@@ -181,7 +181,7 @@ TEST(BarlowTwinsLoss, RefusesCallsThatAreDefects) {
     EXPECT_THROW(loss->forward(wrong_rows.view()), Error);
     EXPECT_THROW(loss->forward(wrong_columns.view()), Error);
     EXPECT_THROW(loss->backward(right.view()), Error);  // no forward() before it
-    TestMatrix z(testing::random_numbers(8 * 4, 1), 8, 4, 4);
+    TestMatrix z(test::random_numbers(8 * 4, 1), 8, 4, 4);
     loss->forward(z.view());
     loss->backward(right.view());
     EXPECT_THROW(loss->backward(right.view()), Error);  // one forward() is for one backward()
@@ -191,7 +191,7 @@ TEST(BarlowTwinsLoss, RefusesCallsThatAreDefects) {
 // Thirty steps of plain descent on z itself.
 TEST(BarlowTwinsLoss, FallsAlongItsGradient) {
   const LossShape shape{.batch = 32, .columns = 8, .shards = 8};
-  std::vector<float> z = testing::by_shards(testing::make_views(32, 8, 1.0F, 8), 8, 8);
+  std::vector<float> z = test::by_shards(test::make_views(32, 8, 1.0F, 8), 8, 8);
   run_ranks(1, [&](Collectives& collectives) {
     Context context(1);
     const auto loss = make_loss(context, collectives, settings_of(0.05), shape);

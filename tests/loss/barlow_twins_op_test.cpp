@@ -6,21 +6,21 @@
 
 #include <utility>
 
-#include "tests/kernels/kernel_test_utils.h"
-#include "tests/loss/barlow_twins_testing.h"
+#include "tests/kernels/kernel_support.h"
+#include "tests/loss/barlow_twins_support.h"
 
 namespace simclr {
 namespace {
 
-using testing::barlow_problem;
-using testing::BarlowTwinsOutputs;
-using testing::TestMatrix;
+using test::barlow_problem;
+using test::BarlowTwinsOutputs;
+using test::TestMatrix;
 
 // Every output and the scratch start as NaN. z in the global order.
 BarlowTwinsOutputs run(const std::vector<float>& z, const BarlowTwinsProblem& p, int64_t stride, int threads = 1) {
   const test::PoisonedContext context(threads, barlow_twins_scratch(p));
   const Exec& exec = context.exec();
-  TestMatrix z_in(testing::by_shards(z, p.shards, p.columns), p.rows(), p.columns, stride);
+  TestMatrix z_in(test::by_shards(z, p.shards, p.columns), p.rows(), p.columns, stride);
   TestMatrix y(p.rows(), p.columns, round_up(p.columns, 64)), grad_z(p.rows(), p.columns, stride);
   std::vector<double> sums(2 * p.columns, NAN), squares = sums, inv_std = sums, radial = sums;
   std::vector<float> products(p.columns * p.columns, NAN);
@@ -39,18 +39,18 @@ TEST(BarlowTwinsOp, MatchesTheReferenceForAllShapes) {
     for (const auto& [n, shards] :
          std::vector<std::pair<int64_t, int64_t>>{{2, 1}, {1, 2}, {1, 8}, {3, 4}, {33, 1}, {17, 8}}) {
       const BarlowTwinsProblem p = barlow_problem(n, shards, columns, 0.05);
-      const auto z = testing::make_views(p.batch, columns, 0.5F, 1);
-      testing::expect_matches_reference(run(z, p, columns), z, p);
-      testing::expect_matches_reference(run(z, p, padded_cols(columns) + 16), z, p);
+      const auto z = test::make_views(p.batch, columns, 0.5F, 1);
+      test::expect_matches_reference(run(z, p, columns), z, p);
+      test::expect_matches_reference(run(z, p, padded_cols(columns) + 16), z, p);
     }
   }
 }
 
 TEST(BarlowTwinsOp, SurvivesExtremes) {
-  for (const auto& extreme : testing::barlow_extremes()) {
+  for (const auto& extreme : test::barlow_extremes()) {
     SCOPED_TRACE(extreme.name);
-    testing::expect_matches_reference(run(extreme.z, extreme.problem, extreme.problem.columns), extreme.z,
-                                      extreme.problem);
+    test::expect_matches_reference(run(extreme.z, extreme.problem, extreme.problem.columns), extreme.z,
+                                   extreme.problem);
   }
 }
 
@@ -63,7 +63,7 @@ TEST(BarlowTwinsOp, AConstantColumnIsZeroExactly) {
 
 TEST(BarlowTwinsOp, BitsDoNotDependOnThreads) {
   const BarlowTwinsProblem p = barlow_problem(5, 8, 150);
-  const auto z = testing::make_views(p.batch, p.columns, 0.3F, 7);
+  const auto z = test::make_views(p.batch, p.columns, 0.3F, 7);
   const BarlowTwinsOutputs one = run(z, p, 160);
   for (const int threads : {2, 3}) {
     const BarlowTwinsOutputs more = run(z, p, 160, threads);
@@ -79,7 +79,7 @@ TEST(BarlowTwinsOp, SumsShardsInTreeOrder) {
   one.shards = 1;
   const test::PoisonedContext context(2, barlow_twins_scratch(p));
   const Exec& exec = context.exec();
-  TestMatrix z(testing::by_shards(testing::make_views(p.batch, p.columns, 0.3F, 8), 8, p.columns), p.rows(), p.columns,
+  TestMatrix z(test::by_shards(test::make_views(p.batch, p.columns, 0.3F, 8), 8, p.columns), p.rows(), p.columns,
                p.columns);
   TestMatrix y(p.rows(), p.columns, 192);
   std::vector<double> sums(2 * p.columns), squares(2 * p.columns), inv_std(2 * p.columns), d[8];
@@ -105,7 +105,7 @@ TEST(BarlowTwinsOp, SumsShardsInTreeOrder) {
 TEST(BarlowTwinsOp, ShowsNonFiniteInput) {
   const BarlowTwinsProblem p = barlow_problem(3, 2, 5);
   for (const float bad : {NAN, INFINITY, -INFINITY}) {
-    auto z = testing::make_views(p.batch, p.columns, 0.3F, 9);
+    auto z = test::make_views(p.batch, p.columns, 0.3F, 9);
     z[17] = bad;
     EXPECT_TRUE(std::isnan(run(z, p, 5).loss)) << bad;
   }

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/loss/loss_testing.h"
+#include "tests/loss/loss_support.h"
 
 namespace simclr {
 namespace {
@@ -40,7 +40,7 @@ TEST(BarlowTwinsReference, IsZeroWhereViewsAgreeAndColumnsDoNot) {
 // Central differences, step 1e-5: 1e-10 of truncation and 1e-11 of rounding against gradients of 0.01 to 1.
 TEST(BarlowTwinsReference, GradientMatchesFiniteDifferences) {
   constexpr double kStep = 1e-5;
-  const std::vector<double> z = testing::to_double(testing::make_views(5, 3, 0.5F, 2));
+  const std::vector<double> z = test::to_double(test::make_views(5, 3, 0.5F, 2));
   for (const double lambda : {0.0, 0.005, 1.0}) {
     for (const double scale : {1.0, 0.024}) {
       const BarlowTwinsReferenceSettings s{.batch = 5, .columns = 3, .lambda = lambda, .scale = scale};
@@ -51,7 +51,7 @@ TEST(BarlowTwinsReference, GradientMatchesFiniteDifferences) {
         minus[k] -= kStep;
         differences[k] = (barlow_twins_reference(plus, s).loss - barlow_twins_reference(minus, s).loss) / (2 * kStep);
       }
-      EXPECT_LE(testing::relative_error(barlow_twins_reference(z, s).grad_z, differences), 1e-8)
+      EXPECT_LE(test::relative_error(barlow_twins_reference(z, s).grad_z, differences), 1e-8)
           << "lambda " << lambda << " scale " << scale;
     }
   }
@@ -62,7 +62,7 @@ TEST(BarlowTwinsReference, SumsOverImagesFollowFromTheCorrelation) {
   constexpr int64_t kBatch = 7, kColumns = 4;
   const BarlowTwinsReferenceSettings s{.batch = kBatch, .columns = kColumns, .lambda = 0.3, .scale = 2};
   const BarlowTwinsReference r =
-      barlow_twins_reference(testing::to_double(testing::make_views(kBatch, kColumns, 0.5F, 3)), s);
+      barlow_twins_reference(test::to_double(test::make_views(kBatch, kColumns, 0.5F, 3)), s);
   for (int64_t i = 0; i < kColumns; ++i) {
     double radial = 0;
     for (int64_t j = 0; j < kColumns; ++j) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace simclr::testing {
+namespace simclr::test {
 
 struct StoredBarlowTwins {
   int64_t batch, columns;
@@ -43,4 +43,4 @@ inline std::optional<std::vector<StoredBarlowTwins>> stored_barlow_twins() {
   return cases;
 }
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

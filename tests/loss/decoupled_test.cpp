@@ -8,8 +8,8 @@
 namespace simclr {
 namespace {
 
-using testing::LossRun;
-using testing::run_loss;
+using test::LossRun;
+using test::run_loss;
 
 constexpr LossAlgorithm kAlgorithms[] = {LossAlgorithm::kEinsum, LossAlgorithm::kStreaming};
 
@@ -34,7 +34,7 @@ TEST(Decoupled, HandNumbers) {
 TEST(Decoupled, ReferenceAgreesWithFiniteDifferences) {
   constexpr double kStep = 1e-5;
   for (const double temperature : {0.5, 0.1}) {
-    std::vector<double> z = testing::to_double(testing::make_views(5, 4, 0.5F, 3));
+    std::vector<double> z = test::to_double(test::make_views(5, 4, 0.5F, 3));
     const InfoNceReferenceSettings settings{
         .batch = 5, .columns = 4, .temperature = temperature, .margin = 0, .decoupled = true};
     const std::vector<double> grad = infonce_reference(z, settings).grad_z;
@@ -48,7 +48,7 @@ TEST(Decoupled, ReferenceAgreesWithFiniteDifferences) {
       x = middle;
       slopes.push_back((above - below) / (2 * kStep));
     }
-    EXPECT_LE(testing::relative_error(grad, slopes), 1e-7);
+    EXPECT_LE(test::relative_error(grad, slopes), 1e-7);
   }
 }
 
@@ -56,10 +56,10 @@ TEST(Decoupled, MatchesTheReferenceAndHasTheSameBitsOnEveryNumberOfRanks) {
   constexpr int64_t kBatch = 40, kColumns = 24;
   const LossShape shape{.batch = kBatch, .columns = kColumns, .shards = 8};
   for (const float noise : {0.2F, 1.0F}) {
-    const std::vector<float> z = testing::make_views(kBatch, kColumns, noise, 4);
+    const std::vector<float> z = test::make_views(kBatch, kColumns, noise, 4);
     for (const double temperature : {0.01, 0.1, 0.5, 10.0}) {
       const InfoNceReference expected = infonce_reference(
-          testing::to_double(z),
+          test::to_double(z),
           {.batch = kBatch, .columns = kColumns, .temperature = temperature, .margin = 0, .decoupled = true});
       std::vector<double> grad;
       for (int64_t part = 0; part < 16; ++part) {  // (shard, view)
@@ -69,7 +69,7 @@ TEST(Decoupled, MatchesTheReferenceAndHasTheSameBitsOnEveryNumberOfRanks) {
       for (const LossAlgorithm algorithm : kAlgorithms) {
         const LossRun one = run_loss(z, shape, decoupled(algorithm, temperature), {.ranks = 1});
         EXPECT_NEAR(one.losses[0], expected.loss, 1e-6 * std::abs(expected.loss));
-        EXPECT_LE(testing::relative_error(one.grad_z, grad), 5e-7 + 1e-7 / temperature) << temperature;
+        EXPECT_LE(test::relative_error(one.grad_z, grad), 5e-7 + 1e-7 / temperature) << temperature;
         for (const int ranks : {2, 4, 8}) {
           const LossRun run = run_loss(z, shape, decoupled(algorithm, temperature), {.ranks = ranks, .threads = 2});
           EXPECT_EQ(run.losses, std::vector<double>(ranks, one.losses[0]));

@@ -11,12 +11,12 @@
 #include "kernels/infonce/infonce_ref.h"
 #include "kernels/l2_normalize/l2_normalize.h"
 #include "src/device/context.h"
-#include "tests/loss/loss_testing.h"
+#include "tests/loss/loss_support.h"
 
 namespace simclr {
 namespace {
 
-using testing::TestMatrix;
+using test::TestMatrix;
 
 struct Errors {
   double mean_positive, loss_value, loss, grad_e, grad_e_worst_row, grad_z;
@@ -24,7 +24,7 @@ struct Errors {
 
 // Everything by the ops on one rank with one shard, against double from the same float z.
 Errors measure(int64_t batch, int64_t columns, double temperature, float noise) {
-  const std::vector<float> z = testing::make_views(batch, columns, noise, 11);
+  const std::vector<float> z = test::make_views(batch, columns, noise, 11);
   const InfoNceProblem p{.batch = batch,
                          .shard_images = batch,
                          .shards = 1,
@@ -46,9 +46,9 @@ Errors measure(int64_t batch, int64_t columns, double temperature, float noise) 
   l2_normalize_backward(context.exec(), e.view(), norms, anchors.view(), grad_z.view());
 
   const InfoNceReferenceSettings settings{.batch = batch, .columns = columns, .temperature = temperature, .margin = 0};
-  const std::vector<double> e64 = testing::to_double(e.dense());
+  const std::vector<double> e64 = test::to_double(e.dense());
   const InfoNceReference from_e = infonce_reference_from_embeddings(e64, settings);
-  const InfoNceReference from_z = infonce_reference(testing::to_double(z), settings);
+  const InfoNceReference from_z = infonce_reference(test::to_double(z), settings);
   Errors out{};
   const std::vector<float> grad_e = anchors.dense();
   for (int64_t i = 0; i < p.keys(); ++i) {
@@ -63,8 +63,8 @@ Errors measure(int64_t batch, int64_t columns, double temperature, float noise) 
   }
   out.loss_value = from_e.loss;
   out.loss = std::abs(shard_loss[0] / static_cast<double>(p.keys()) / from_e.loss - 1);
-  out.grad_e = testing::relative_error(grad_e, from_e.grad_e);
-  out.grad_z = testing::relative_error(grad_z.dense(), from_z.grad_z);
+  out.grad_e = test::relative_error(grad_e, from_e.grad_e);
+  out.grad_z = test::relative_error(grad_z.dense(), from_z.grad_z);
   return out;
 }
 
@@ -94,7 +94,7 @@ TEST(ExpNonpositive, IsWithinItsErrorAndExactAtTheEnds) {
   EXPECT_EQ(exp_nonpositive(0.0F), 1.0F);
   EXPECT_EQ(exp_nonpositive(std::nextafter(kExpUnderflow, -100.0F)), 0.0F);
   EXPECT_EQ(exp_nonpositive(-INFINITY), 0.0F);
-  EXPECT_TRUE(std::isnan(exp_nonpositive(testing::kNan)));
+  EXPECT_TRUE(std::isnan(exp_nonpositive(test::kNan)));
 }
 
 TEST(Gemm, MatchesPlainLoopsForAllTransposesAndStrides) {
@@ -105,8 +105,8 @@ TEST(Gemm, MatchesPlainLoopsForAllTransposesAndStrides) {
         for (const int64_t n : {1, 5, 64}) {
           for (const int64_t k : {1, 7, 129}) {
             const bool a_plain = op_a == Op::kNone, b_plain = op_b == Op::kNone;
-            const auto av = testing::random_numbers(m * k, 1), bv = testing::random_numbers(k * n, 2),
-                       cv = testing::random_numbers(m * n, 3);
+            const auto av = test::random_numbers(m * k, 1), bv = test::random_numbers(k * n, 2),
+                       cv = test::random_numbers(m * n, 3);
             TestMatrix a(av, a_plain ? m : k, a_plain ? k : m, (a_plain ? k : m) + 3);
             TestMatrix b(bv, b_plain ? k : n, b_plain ? n : k, (b_plain ? n : k) + 1);
             TestMatrix fresh(m, n, n + 2), sum(cv, m, n, n + 2);
@@ -123,8 +123,8 @@ TEST(Gemm, MatchesPlainLoopsForAllTransposesAndStrides) {
                 with_c[i * n + j] = product[i * n + j] + 2.0 * cv[i * n + j];
               }
             }
-            EXPECT_LE(testing::relative_error(fresh.dense(), product), 1e-6) << m << " " << n << " " << k;
-            EXPECT_LE(testing::relative_error(sum.dense(), with_c), 1e-6) << m << " " << n << " " << k;
+            EXPECT_LE(test::relative_error(fresh.dense(), product), 1e-6) << m << " " << n << " " << k;
+            EXPECT_LE(test::relative_error(sum.dense(), with_c), 1e-6) << m << " " << n << " " << k;
           }
         }
       }

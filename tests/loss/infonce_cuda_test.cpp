@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernels/infonce/row_order.h"
-#include "tests/loss/infonce_cuda_testing.h"
+#include "tests/loss/infonce_cuda_support.h"
 #include "tests/loss/stored_infonce.h"
 
 namespace simclr {
@@ -14,10 +14,10 @@ namespace {
 using test::CudaMatrix;
 using test::CudaRun;
 using test::DeviceArray;
-using testing::InfoNceOutputs;
-using testing::normalized;
-using testing::problem;
-using testing::span_of;
+using test::InfoNceOutputs;
+using test::normalized;
+using test::problem;
+using test::span_of;
 
 constexpr DataType kFloat = DataType::kFloat32;
 
@@ -63,13 +63,13 @@ InfoNceOutputs run(const std::vector<float>& e, const InfoNceProblem& p, int64_t
 }
 
 void expect_matches_reference(const std::vector<float>& e, const InfoNceProblem& p, int64_t stride) {
-  testing::expect_matches_reference(run(e, p, stride), e, p);
+  test::expect_matches_reference(run(e, p, stride), e, p);
 }
 
 TEST(InfoNceCuda, MatchesTheReferenceForAllShapes) {
   for (const int64_t columns : {1, 3, 127, 128}) {
     for (const auto& [n, shards] : std::vector<std::pair<int64_t, int64_t>>{{2, 1}, {1, 8}, {3, 4}, {17, 1}}) {
-      const auto e = normalized(testing::make_views(n * shards, columns, 0.5F, 1), columns);
+      const auto e = normalized(test::make_views(n * shards, columns, 0.5F, 1), columns);
       expect_matches_reference(e, problem(n, shards, columns), columns);
       if (columns % 2 == 0) continue;
       expect_matches_reference(e, problem(n, shards, columns, 0.2, 0.3), padded_cols(columns) + 8);
@@ -79,7 +79,7 @@ TEST(InfoNceCuda, MatchesTheReferenceForAllShapes) {
 
 // 2B = 272 columns: more than a block has threads, and no multiple of it.
 TEST(InfoNceCuda, MatchesTheReferenceWhereARowIsLongerThanABlock) {
-  const auto e = normalized(testing::make_views(136, 17, 0.5F, 1), 17);
+  const auto e = normalized(test::make_views(136, 17, 0.5F, 1), 17);
   expect_matches_reference(e, problem(34, 4, 17), 17);
 }
 
@@ -87,14 +87,14 @@ TEST(InfoNceCuda, SurvivesExtremes) {
   for (const auto& [temperature, margin] :
        std::vector<std::pair<double, double>>{{0.005, 0.0}, {0.005, 1.9}, {0.05, 0.2}, {100.0, 0.0}}) {
     const InfoNceProblem p = problem(5, 2, 16, temperature, margin);
-    for (const auto& e : testing::extreme_rows()) expect_matches_reference(e, p, 16);
+    for (const auto& e : test::extreme_rows()) expect_matches_reference(e, p, 16);
   }
 }
 
 // Rank r of W owns S/W shards: each of its numbers has the bits that the rank which owns everything gets.
 TEST(InfoNceCuda, BitsDoNotDependOnTheShardsOwned) {
   constexpr int64_t kColumns = 19, kImages = 5, kShards = 8;
-  const auto e = normalized(testing::make_views(kImages * kShards, kColumns, 0.3F, 7), kColumns);
+  const auto e = normalized(test::make_views(kImages * kShards, kColumns, 0.3F, 7), kColumns);
   const InfoNceOutputs whole = run(e, problem(kImages, kShards, kColumns), 32);
   std::vector<std::vector<float>> k;
   for (int64_t shard = 0; shard < kShards; ++shard) {
@@ -119,7 +119,7 @@ TEST(InfoNceCuda, BitsDoNotDependOnTheShardsOwned) {
 TEST(InfoNceCuda, RunsBackwardTwiceOnWhatForwardLeft) {
   const InfoNceProblem p = problem(4, 2, 8);
   const CudaRun cuda(Precision::kFp32, infonce_scratch(p));
-  CudaInfoNce op(cuda, normalized(testing::make_views(8, 8, 0.3F, 8), 8), p, 8);
+  CudaInfoNce op(cuda, normalized(test::make_views(8, 8, 0.3F, 8), 8), p, 8);
   op.forward();
   op.backward();
   const InfoNceOutputs first = op.read();
@@ -129,7 +129,7 @@ TEST(InfoNceCuda, RunsBackwardTwiceOnWhatForwardLeft) {
 }
 
 TEST(InfoNceCuda, ShowsNonFiniteInput) {
-  auto e = normalized(testing::make_views(4, 8, 0.3F, 9), 8);
+  auto e = normalized(test::make_views(4, 8, 0.3F, 9), 8);
   e[5] = test::kNaN;
   for (const double loss : run(e, problem(4, 1, 8), 8).losses) EXPECT_TRUE(std::isnan(loss));
 }
@@ -144,14 +144,13 @@ TEST(InfoNceCuda, MeanLoss) {
 // Where 1 - p of the positive would keep no digit: the rule of the CPU, with the same bounds.
 TEST(InfoNceCuda, IsAccurateForAlignedViewsAtLowTemperature) {
   constexpr int64_t kBatch = 96;
-  const std::vector<float> z = testing::make_views(kBatch, 128, 0.2F, 11);
+  const std::vector<float> z = test::make_views(kBatch, 128, 0.2F, 11);
   for (const double temperature : {0.5, 0.05}) {
     const InfoNceReferenceSettings settings{.batch = kBatch, .columns = 128, .temperature = temperature};
-    const testing::CudaMeasured got = testing::measure_on_cuda(z, problem(kBatch, 1, 128, temperature), false);
-    const double loss = infonce_reference_from_embeddings(testing::to_double(got.e), settings).loss;
+    const test::CudaMeasured got = test::measure_on_cuda(z, problem(kBatch, 1, 128, temperature), false);
+    const double loss = infonce_reference_from_embeddings(test::to_double(got.e), settings).loss;
     const double loss_error = std::abs(got.loss / loss - 1);
-    const double grad_error =
-        testing::relative_error(got.grad_z, infonce_reference(testing::to_double(z), settings).grad_z);
+    const double grad_error = test::relative_error(got.grad_z, infonce_reference(test::to_double(z), settings).grad_z);
     fmt::print("tau {:<5} relative error of loss {:.1e}, dL/dz {:.1e}\n", temperature, loss_error, grad_error);
     EXPECT_LE(loss_error, 3e-8);  // a float similarity is off by 3e-8 / tau; over rows and columns that averages out
     EXPECT_LE(grad_error, 1e-6);
@@ -159,13 +158,13 @@ TEST(InfoNceCuda, IsAccurateForAlignedViewsAtLowTemperature) {
 }
 
 TEST(InfoNceCuda, MatchesTheStoredValues) {
-  const auto cases = testing::stored_infonce();
+  const auto cases = test::stored_infonce();
   if (cases.empty()) GTEST_SKIP() << "SIMCLR_SHARED is not set: no reference values";
   for (const auto& [p, z, grad, loss] : cases) {
     for (const bool streaming : {false, true}) {
-      const testing::CudaMeasured got = testing::measure_on_cuda({z.begin(), z.end()}, p, streaming);
+      const test::CudaMeasured got = test::measure_on_cuda({z.begin(), z.end()}, p, streaming);
       EXPECT_LE(std::abs(got.loss / loss - 1), 1e-5) << "B=" << p.batch << " tau=" << p.temperature;
-      EXPECT_LE(testing::relative_error(got.grad_z, grad), 1e-5) << "B=" << p.batch << " tau=" << p.temperature;
+      EXPECT_LE(test::relative_error(got.grad_z, grad), 1e-5) << "B=" << p.batch << " tau=" << p.temperature;
     }
   }
 }

@@ -11,9 +11,9 @@ namespace {
 
 const LossSettings kEinsum{.algorithm = LossAlgorithm::kEinsum}, kStreaming{.algorithm = LossAlgorithm::kStreaming};
 
-using testing::LossRun;
-using testing::run_loss;
-using testing::TestMatrix;
+using test::LossRun;
+using test::run_loss;
+using test::TestMatrix;
 
 std::vector<double> reference_by_shards(const std::vector<double>& global, const LossShape& shape) {
   std::vector<double> out;
@@ -30,12 +30,12 @@ TEST(InfoNceLoss, HasTheSameBitsOnEveryNumberOfRanks) {
   for (const auto& [images, columns] : std::vector<std::pair<int64_t, int64_t>>{{1, 3}, {5, 16}, {8, 17}, {32, 128}}) {
     const LossShape shape{.batch = 8 * images, .columns = columns, .shards = 8};
     const LossSettings settings{.algorithm = LossAlgorithm::kEinsum, .temperature = 0.1, .margin = 0.1};
-    const std::vector<float> z = testing::make_views(shape.batch, columns, 0.3F, 1);
+    const std::vector<float> z = test::make_views(shape.batch, columns, 0.3F, 1);
     const LossRun one = run_loss(z, shape, settings, {.ranks = 1});
     const InfoNceReference expected = infonce_reference(
-        testing::to_double(z), {.batch = shape.batch, .columns = columns, .temperature = 0.1, .margin = 0.1});
+        test::to_double(z), {.batch = shape.batch, .columns = columns, .temperature = 0.1, .margin = 0.1});
     EXPECT_LE(std::abs(one.losses[0] / expected.loss - 1), 1e-6);
-    EXPECT_LE(testing::relative_error(one.grad_z, reference_by_shards(expected.grad_z, shape)), 3e-6);
+    EXPECT_LE(test::relative_error(one.grad_z, reference_by_shards(expected.grad_z, shape)), 3e-6);
     for (const int ranks : {1, 2, 4, 8}) {
       for (const int threads : {1, 2}) {
         const LossRun run = run_loss(z, shape, settings, {.ranks = ranks, .threads = threads, .padding = 7});
@@ -51,7 +51,7 @@ TEST(InfoNceLoss, HasTheSameBitsOnEveryNumberOfRanks) {
 TEST(InfoNceLoss, SumsShardLossesInTreeOrder) {
   const LossShape shape{.batch = 16, .columns = 4, .shards = 8};
   for (uint32_t seed = 100; seed < 120; ++seed) {
-    const std::vector<float> z = testing::make_views(16, 4, 1.0F, seed);
+    const std::vector<float> z = test::make_views(16, 4, 1.0F, seed);
     EXPECT_EQ(run_loss(z, shape, kEinsum, {.ranks = 1}).losses[0], run_loss(z, shape, kEinsum, {.ranks = 8}).losses[0])
         << seed;
   }
@@ -59,16 +59,16 @@ TEST(InfoNceLoss, SumsShardLossesInTreeOrder) {
 
 TEST(InfoNceLoss, AnyShardCountThatRanksDivideGivesTheSameNumbers) {
   // One shard per rank is what `reduction: fastest` runs; equal up to rounding only.
-  const std::vector<float> z = testing::make_views(8, 12, 0.3F, 2);
+  const std::vector<float> z = test::make_views(8, 12, 0.3F, 2);
   const LossSettings settings{.algorithm = LossAlgorithm::kEinsum, .temperature = 0.2};
   const InfoNceReference expected =
-      infonce_reference(testing::to_double(z), {.batch = 8, .columns = 12, .temperature = 0.2, .margin = 0});
+      infonce_reference(test::to_double(z), {.batch = 8, .columns = 12, .temperature = 0.2, .margin = 0});
   for (const int64_t shards : {1, 2, 4, 8}) {
     const LossShape shape{.batch = 8, .columns = 12, .shards = shards};
     for (int ranks = 1; ranks <= shards; ranks *= 2) {
       const LossRun run = run_loss(z, shape, settings, {.ranks = ranks});
       EXPECT_LE(std::abs(run.losses[0] / expected.loss - 1), 1e-6);
-      EXPECT_LE(testing::relative_error(run.grad_z, reference_by_shards(expected.grad_z, shape)), 1e-6);
+      EXPECT_LE(test::relative_error(run.grad_z, reference_by_shards(expected.grad_z, shape)), 1e-6);
     }
   }
 }
@@ -76,7 +76,7 @@ TEST(InfoNceLoss, AnyShardCountThatRanksDivideGivesTheSameNumbers) {
 TEST(InfoNceLoss, TakesRowsOfAnyLength) {
   constexpr int64_t kColumns = 6;
   const LossShape shape{.batch = 8, .columns = kColumns, .shards = 4};
-  std::vector<float> z = testing::make_views(8, kColumns, 0.3F, 3);
+  std::vector<float> z = test::make_views(8, kColumns, 0.3F, 3);
   const std::vector<float> plain = z;
   const float factor[4] = {1e20F, 1e-20F, 0.0F, 1e-9F};
   for (int row = 0; row < 4; ++row) {
@@ -84,16 +84,16 @@ TEST(InfoNceLoss, TakesRowsOfAnyLength) {
   }
   const LossRun run = run_loss(z, shape, {.algorithm = LossAlgorithm::kEinsum, .temperature = 0.1}, {.ranks = 2});
   const InfoNceReference expected =
-      infonce_reference(testing::to_double(z), {.batch = 8, .columns = kColumns, .temperature = 0.1, .margin = 0});
+      infonce_reference(test::to_double(z), {.batch = 8, .columns = kColumns, .temperature = 0.1, .margin = 0});
   const std::vector<double> grad = reference_by_shards(expected.grad_z, shape);
   EXPECT_LE(std::abs(run.losses[0] / expected.loss - 1), 1e-6);
   for (int64_t row = 0; row < 16; ++row) {  // row by row: their lengths span forty orders of magnitude
     const std::vector<float> actual(&run.grad_z[row * kColumns], &run.grad_z[row * kColumns] + kColumns);
     const std::vector<double> wanted(&grad[row * kColumns], &grad[row * kColumns] + kColumns);
-    if (testing::norm(wanted) == 0) {
+    if (test::norm(wanted) == 0) {
       EXPECT_EQ(actual, std::vector<float>(kColumns, 0.0F)) << row;
     } else {
-      EXPECT_LE(testing::relative_error(actual, wanted), 1e-5) << row;
+      EXPECT_LE(test::relative_error(actual, wanted), 1e-5) << row;
     }
   }
 }
@@ -101,7 +101,7 @@ TEST(InfoNceLoss, TakesRowsOfAnyLength) {
 TEST(InfoNceLoss, RunsStepAfterStepOnOnesMemory) {
   const LossShape shape{.batch = 16, .columns = 8, .shards = 4};
   const LossSettings settings{.algorithm = LossAlgorithm::kEinsum, .temperature = 0.2};
-  const auto first = testing::make_views(16, 8, 0.3F, 4), second = testing::make_views(16, 8, 0.3F, 5);
+  const auto first = test::make_views(16, 8, 0.3F, 4), second = test::make_views(16, 8, 0.3F, 5);
   const LossRun expected = run_loss(second, shape, settings, {});
   run_ranks(1, [&](Collectives& collectives) {
     Context context(1);
@@ -109,7 +109,7 @@ TEST(InfoNceLoss, RunsStepAfterStepOnOnesMemory) {
     const size_t before = context.allocated_bytes();
     TestMatrix grad_z(32, 8);
     for (const auto& z : {first, second}) {
-      TestMatrix z_in(testing::by_shards(z, 4, 8), 32, 8, 8);
+      TestMatrix z_in(test::by_shards(z, 4, 8), 32, 8, 8);
       const double value = *loss->forward(z_in.view());
       loss->backward(grad_z.view());
       EXPECT_EQ(value == expected.losses[0], z == second);
@@ -122,8 +122,8 @@ TEST(InfoNceLoss, RunsStepAfterStepOnOnesMemory) {
 }
 
 TEST(InfoNceLoss, ShowsNonFiniteInputOnEveryRank) {
-  std::vector<float> z = testing::make_views(8, 4, 0.3F, 6);
-  z[4 * 3] = testing::kNan;
+  std::vector<float> z = test::make_views(8, 4, 0.3F, 6);
+  z[4 * 3] = test::kNan;
   const LossRun run = run_loss(z, {.batch = 8, .columns = 4, .shards = 4}, kEinsum, {.ranks = 4});
   for (const double loss : run.losses) EXPECT_TRUE(std::isnan(loss));
 }
@@ -146,7 +146,7 @@ TEST(InfoNceLoss, RefusesCallsThatAreDefects) {
     EXPECT_THROW(loss->forward(wrong_rows.view()), Error);
     EXPECT_THROW(loss->forward(wrong_columns.view()), Error);
     EXPECT_THROW(loss->backward(right.view()), Error);  // no forward() before it
-    TestMatrix z(testing::random_numbers(8 * 4, 1), 8, 4, 4);
+    TestMatrix z(test::random_numbers(8 * 4, 1), 8, 4, 4);
     loss->forward(z.view());
     loss->backward(right.view());
     EXPECT_THROW(loss->backward(right.view()), Error);  // one forward() is for one backward()

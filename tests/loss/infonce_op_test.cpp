@@ -8,26 +8,26 @@
 #include <utility>
 
 #include "src/device/context.h"
-#include "tests/loss/infonce_testing.h"
+#include "tests/loss/infonce_support.h"
 
 namespace simclr {
 namespace {
 
-using testing::InfoNceOutputs;
-using testing::normalized;
-using testing::problem;
-using testing::TestMatrix;
+using test::InfoNceOutputs;
+using test::normalized;
+using test::problem;
+using test::TestMatrix;
 
 // Every output and the scratch start as NaN.
 InfoNceOutputs run(const std::vector<float>& e, const InfoNceProblem& p, int64_t stride, int threads = 1) {
   Context context(threads);
   context.reserve(infonce_scratch(p));
   const auto& cpu = std::get<CpuExec>(context.exec());
-  std::fill_n(reinterpret_cast<float*>(cpu.workspace), cpu.workspace_bytes / 4, testing::kNan);
+  std::fill_n(reinterpret_cast<float*>(cpu.workspace), cpu.workspace_bytes / 4, test::kNan);
   std::fill_n(reinterpret_cast<float*>(cpu.thread_scratch), cpu.thread_scratch_bytes / 4 * static_cast<size_t>(threads),
-              testing::kNan);
+              test::kNan);
   Buffer memory(infonce_saved_bytes(p));
-  std::ranges::fill(memory.as<float>(), testing::kNan);
+  std::ranges::fill(memory.as<float>(), test::kNan);
   const InfoNceSaved saved = infonce_saved(p, memory.as<std::byte>());
   TestMatrix e_all(e, p.keys(), p.columns, stride);
   TestMatrix grad_anchors(p.anchors(), p.columns, stride), grad_keys(p.keys(), p.columns, stride);
@@ -42,14 +42,14 @@ InfoNceOutputs run(const std::vector<float>& e, const InfoNceProblem& p, int64_t
 }
 
 void expect_matches_reference(const std::vector<float>& e, const InfoNceProblem& p, int64_t stride) {
-  testing::expect_matches_reference(run(e, p, stride), e, p);
+  test::expect_matches_reference(run(e, p, stride), e, p);
 }
 
 TEST(InfoNceOp, MatchesTheReferenceForAllShapes) {
   for (const int64_t columns : {1, 3, 16, 17, 128}) {
     for (const auto& [n, shards] :
          std::vector<std::pair<int64_t, int64_t>>{{2, 1}, {1, 2}, {1, 8}, {3, 4}, {7, 8}, {33, 1}, {129, 1}, {65, 2}}) {
-      const auto e = normalized(testing::make_views(n * shards, columns, 0.5F, 1), columns);
+      const auto e = normalized(test::make_views(n * shards, columns, 0.5F, 1), columns);
       expect_matches_reference(e, problem(n, shards, columns), columns);
       expect_matches_reference(e, problem(n, shards, columns, 0.2, 0.3), round_up(columns, 16) + 16);
     }
@@ -60,7 +60,7 @@ TEST(InfoNceOp, SurvivesExtremes) {
   for (const double temperature : {0.005, 0.05, 1.0, 100.0}) {
     for (const double margin : {0.0, 0.2, 1.0, 1.9}) {
       const InfoNceProblem p = problem(5, 2, 16, temperature, margin);
-      for (const auto& e : testing::extreme_rows()) expect_matches_reference(e, p, 16);
+      for (const auto& e : test::extreme_rows()) expect_matches_reference(e, p, 16);
     }
   }
 }
@@ -68,7 +68,7 @@ TEST(InfoNceOp, SurvivesExtremes) {
 // Rank r of W owns S/W shards: each of its numbers has the bits that the rank which owns everything gets.
 TEST(InfoNceOp, BitsDependNeitherOnThreadsNorOnTheShardsOwned) {
   constexpr int64_t kColumns = 19, kImages = 5, kShards = 8;
-  const auto e = normalized(testing::make_views(kImages * kShards, kColumns, 0.3F, 7), kColumns);
+  const auto e = normalized(test::make_views(kImages * kShards, kColumns, 0.3F, 7), kColumns);
   const InfoNceOutputs whole = run(e, problem(kImages, kShards, kColumns), 32);
   const InfoNceOutputs threaded = run(e, problem(kImages, kShards, kColumns), 32, 3);
   EXPECT_EQ(whole.losses, threaded.losses);
@@ -99,7 +99,7 @@ TEST(InfoNceOp, RunsBackwardTwiceOnWhatForwardLeft) {
   context.reserve(infonce_scratch(p));
   Buffer memory(infonce_saved_bytes(p));
   const InfoNceSaved saved = infonce_saved(p, memory.as<std::byte>());
-  TestMatrix e(normalized(testing::make_views(8, 8, 0.3F, 8), 8), 16, 8, 8), anchors(16, 8), keys(16, 8), again(16, 8);
+  TestMatrix e(normalized(test::make_views(8, 8, 0.3F, 8), 8), 16, 8, 8), anchors(16, 8), keys(16, 8), again(16, 8);
   std::vector<double> shard_loss(2);
   infonce_forward(context.exec(), e.view(), p, saved, shard_loss);
   infonce_backward(context.exec(), e.view(), p, saved, anchors.view(), keys.view());
@@ -115,13 +115,13 @@ TEST(InfoNceOp, MeanLoss) {
 }
 
 TEST(InfoNceOp, ShowsNonFiniteInput) {
-  auto e = normalized(testing::make_views(4, 8, 0.3F, 9), 8);
-  e[5] = testing::kNan;
+  auto e = normalized(test::make_views(4, 8, 0.3F, 9), 8);
+  e[5] = test::kNan;
   for (const double loss : run(e, problem(4, 1, 8), 8).losses) EXPECT_TRUE(std::isnan(loss));
 }
 
 TEST(InfoNceOp, RefusesProblemsThatAreDefects) {
-  const auto e = normalized(testing::make_views(8, 4, 0.3F, 10), 4);
+  const auto e = normalized(test::make_views(8, 4, 0.3F, 10), 4);
   const auto broken = [&](auto&& change) {
     InfoNceProblem p = problem(4, 2, 4);
     change(p);

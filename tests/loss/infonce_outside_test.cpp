@@ -43,30 +43,30 @@ TEST(InfoNceOutside, MatchesTheStoredValues) {
     const double temperature = one["temperature"], margin = one["margin"], expected_loss = one["loss"];
     const std::vector<double> z64 = rows_of(one["z1"], one["z2"]), grad = rows_of(one["grad_z1"], one["grad_z2"]);
     const std::vector<float> z(z64.begin(), z64.end());
-    ASSERT_EQ(testing::to_double(z), z64) << "stored inputs are floats";
+    ASSERT_EQ(test::to_double(z), z64) << "stored inputs are floats";
 
     const InfoNceReference reference =
         infonce_reference(z64, {.batch = batch, .columns = columns, .temperature = temperature, .margin = margin});
     if (expected_loss == 0) {
       ASSERT_EQ(batch, 32);
       EXPECT_NEAR(reference.loss / kTinyLoss, 1, 1e-12);
-      EXPECT_NEAR(testing::norm(reference.grad_z) / kTinyGradientNorm, 1, 1e-12);
+      EXPECT_NEAR(test::norm(reference.grad_z) / kTinyGradientNorm, 1, 1e-12);
       for (const LossAlgorithm algorithm : {LossAlgorithm::kEinsum, LossAlgorithm::kStreaming}) {
-        const testing::LossRun run =
-            testing::run_loss(z, {.batch = batch, .columns = columns, .shards = 4},
-                              {.algorithm = algorithm, .temperature = temperature, .margin = margin}, {.ranks = 4});
+        const test::LossRun run =
+            test::run_loss(z, {.batch = batch, .columns = columns, .shards = 4},
+                           {.algorithm = algorithm, .temperature = temperature, .margin = margin}, {.ranks = 4});
         EXPECT_NEAR(run.losses[0] / kTinyLoss, 1, 1e-5);
-        EXPECT_NEAR(testing::norm(testing::to_double(run.grad_z)) / kTinyGradientNorm, 1, 1e-5);
+        EXPECT_NEAR(test::norm(test::to_double(run.grad_z)) / kTinyGradientNorm, 1, 1e-5);
       }
       continue;
     }
     EXPECT_NEAR(reference.loss / expected_loss, 1, 1e-12);
-    EXPECT_LE(testing::relative_error(reference.grad_z, grad), 1e-9);
+    EXPECT_LE(test::relative_error(reference.grad_z, grad), 1e-9);
 
     for (const auto& [algorithm, ranks] : kRuns) {
       ASSERT_EQ(batch % ranks, 0);
       const LossShape shape{.batch = batch, .columns = columns, .shards = 4};
-      const testing::LossRun run = testing::run_loss(
+      const test::LossRun run = test::run_loss(
           z, shape, {.algorithm = algorithm, .temperature = temperature, .margin = margin}, {.ranks = ranks});
       std::vector<double> grad_by_shards;
       const int64_t n = shape.shard_images();
@@ -75,7 +75,7 @@ TEST(InfoNceOutside, MatchesTheStoredValues) {
         grad_by_shards.insert(grad_by_shards.end(), from, from + n * columns);
       }
       const double loss_error = std::abs(run.losses[0] / expected_loss - 1);
-      const double grad_error = testing::relative_error(run.grad_z, grad_by_shards);
+      const double grad_error = test::relative_error(run.grad_z, grad_by_shards);
       fmt::print("{:<9} B={:<3} C={:<4} tau={:<5} margin={:<4} {} ranks: loss {:.1e}, dL/dz {:.1e}\n",
                  algorithm == LossAlgorithm::kEinsum ? "einsum" : "streaming", batch, columns, temperature, margin,
                  ranks, loss_error, grad_error);

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "tests/loss/loss_testing.h"
+#include "tests/loss/loss_support.h"
 
 namespace simclr {
 namespace {
@@ -23,8 +23,8 @@ TEST(InfoNceReferenceTest, MatchesNumbersByHand) {
     const InfoNceReference r = infonce_reference(z, settings);
     EXPECT_NEAR(r.loss, std::log(1 + 2 / std::exp(1 - margin)), 1e-15);
     for (const double loss : r.losses) EXPECT_NEAR(loss, r.loss, 1e-15);
-    EXPECT_LE(testing::relative_error(r.grad_e, {-q / 2, q / 2, q / 2, -q / 2, -q / 2, q / 2, q / 2, -q / 2}), 1e-15);
-    EXPECT_LE(testing::relative_error(r.grad_z, {0, q / 4, q / 4, 0, 0, q / 4, q / 4, 0}), 1e-15);
+    EXPECT_LE(test::relative_error(r.grad_e, {-q / 2, q / 2, q / 2, -q / 2, -q / 2, q / 2, q / 2, -q / 2}), 1e-15);
+    EXPECT_LE(test::relative_error(r.grad_z, {0, q / 4, q / 4, 0, 0, q / 4, q / 4, 0}), 1e-15);
     EXPECT_EQ(infonce_reference_from_embeddings(e, settings).loss, r.loss);
   }
   EXPECT_NEAR(infonce_reference(z, {.batch = 2, .columns = 2, .temperature = 1.0, .margin = 0}).loss,
@@ -51,7 +51,7 @@ double textbook_loss(const std::vector<double>& e, const InfoNceReferenceSetting
 }
 
 TEST(InfoNceReferenceTest, EqualsTheTextbookFormula) {
-  const std::vector<double> e = testing::to_double(testing::make_views(6, 5, 0.5F, 1));
+  const std::vector<double> e = test::to_double(test::make_views(6, 5, 0.5F, 1));
   for (const double temperature : {0.3, 1.0, 20.0}) {
     for (const double margin : {0.0, 0.4}) {
       const InfoNceReferenceSettings s{.batch = 6, .columns = 5, .temperature = temperature, .margin = margin};
@@ -65,7 +65,7 @@ TEST(InfoNceReferenceTest, EqualsTheTextbookFormula) {
 // rounding error 1e-16 L / h. With tau >= 0.2, h = 1e-5: 2e-9 and 1e-10 against gradients of 0.01 to 1.
 TEST(InfoNceReferenceTest, GradientsMatchFiniteDifferences) {
   constexpr double kStep = 1e-5;
-  const std::vector<double> z = testing::to_double(testing::make_views(5, 3, 0.5F, 2));
+  const std::vector<double> z = test::to_double(test::make_views(5, 3, 0.5F, 2));
   for (const double temperature : {0.2, 1.0}) {
     for (const double margin : {0.0, 0.3}) {
       const InfoNceReferenceSettings s{.batch = 5, .columns = 3, .temperature = temperature, .margin = margin};
@@ -81,8 +81,8 @@ TEST(InfoNceReferenceTest, GradientsMatchFiniteDifferences) {
       };
       const auto by_z = differences([&](const auto& x) { return infonce_reference(x, s).loss; });
       const auto by_e = differences([&](const auto& x) { return infonce_reference_from_embeddings(x, s).loss; });
-      EXPECT_LE(testing::relative_error(infonce_reference(z, s).grad_z, by_z), 1e-6) << temperature << " " << margin;
-      EXPECT_LE(testing::relative_error(infonce_reference_from_embeddings(z, s).grad_e, by_e), 1e-6) << temperature;
+      EXPECT_LE(test::relative_error(infonce_reference(z, s).grad_z, by_z), 1e-6) << temperature << " " << margin;
+      EXPECT_LE(test::relative_error(infonce_reference_from_embeddings(z, s).grad_e, by_e), 1e-6) << temperature;
     }
   }
 }

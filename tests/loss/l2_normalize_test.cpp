@@ -4,15 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/loss/loss_testing.h"
+#include "tests/loss/loss_support.h"
 
 namespace simclr {
 namespace {
 
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::FloatEq;
-using testing::TestMatrix;
+using test::TestMatrix;
+using testing::Each;
+using testing::ElementsAre;
+using testing::FloatEq;
 
 struct Result {
   std::vector<float> e, grad_z;
@@ -43,7 +43,7 @@ TEST(L2Normalize, MatchesNumbersByHand) {
 TEST(L2Normalize, MatchesTheFormulaInDouble) {
   for (const int64_t cols : {1, 3, 16, 17, 128}) {
     constexpr int64_t kRows = 131;  // three tasks, the last one short
-    const auto z = testing::random_numbers(kRows * cols, 1), g = testing::random_numbers(kRows * cols, 2);
+    const auto z = test::random_numbers(kRows * cols, 1), g = test::random_numbers(kRows * cols, 2);
     const Result r = run(z, g, cols, round_up(cols, 16) + 16);
     EXPECT_TRUE(r.padding_is_zero);
     std::vector<double> e(z.begin(), z.end()), grad_z(z.size());
@@ -54,10 +54,10 @@ TEST(L2Normalize, MatchesTheFormulaInDouble) {
       for (int64_t c = 0; c < cols; ++c)
         grad_z[i * cols + c] = (g[i * cols + c] - e[i * cols + c] * radial) / std::sqrt(square);
     }
-    EXPECT_LE(testing::relative_error(r.e, e), 6e-8) << cols;
+    EXPECT_LE(test::relative_error(r.e, e), 6e-8) << cols;
     // e is rounded to float before backward uses it; one column has gradient 0 up to that rounding
     if (cols > 1) {
-      EXPECT_LE(testing::relative_error(r.grad_z, grad_z), 3e-7) << cols;
+      EXPECT_LE(test::relative_error(r.grad_z, grad_z), 3e-7) << cols;
     }
   }
 }
@@ -84,7 +84,7 @@ TEST(L2Normalize, ShowsNonFiniteInput) {
 }
 
 TEST(L2Normalize, BitsDoNotDependOnThreads) {
-  const auto z = testing::random_numbers(200 * 7, 3), g = testing::random_numbers(200 * 7, 4);
+  const auto z = test::random_numbers(200 * 7, 3), g = test::random_numbers(200 * 7, 4);
   const Result one = run(z, g, 7, 16), three = run(z, g, 7, 16, 3);
   EXPECT_EQ(one.e, three.e);
   EXPECT_EQ(one.grad_z, three.grad_z);

@@ -8,9 +8,9 @@
 #include "src/device/context.h"
 #include "src/loss/contrastive_loss.h"
 #include "tests/harness/thread_collectives.h"
-#include "tests/loss/loss_testing.h"
+#include "tests/loss/loss_support.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 struct LossRun {
   std::vector<double> losses;  // what forward() returned, per rank
@@ -47,4 +47,4 @@ inline LossRun run_loss(const std::vector<float>& z, const LossShape& shape, con
   return out;
 }
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

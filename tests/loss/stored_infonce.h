@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/loss/infonce_testing.h"
+#include "tests/loss/infonce_support.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 struct StoredInfoNce {
   InfoNceProblem problem;       // one shard
@@ -42,4 +42,4 @@ inline std::vector<StoredInfoNce> stored_infonce() {
   return cases;
 }
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "kernels/infonce/streaming_cuda_plan.h"
-#include "tests/loss/infonce_cuda_testing.h"
-#include "tests/loss/streaming_testing.h"
+#include "tests/loss/infonce_cuda_support.h"
+#include "tests/loss/streaming_support.h"
 
 namespace simclr {
 namespace {
@@ -15,10 +15,10 @@ namespace {
 using test::CudaMatrix;
 using test::CudaRun;
 using test::DeviceArray;
-using testing::normalized;
-using testing::problem;
-using testing::span_of;
-using testing::StreamingOutputs;
+using test::normalized;
+using test::problem;
+using test::span_of;
+using test::StreamingOutputs;
 
 constexpr DataType kFloat = DataType::kFloat32;
 // A fixed shift rounds exponents as large as 2 / tau, where einsum has those below the row's maximum.
@@ -59,7 +59,7 @@ StreamingOutputs run(const std::vector<float>& e, const InfoNceProblem& p, int64
 }
 
 void expect_matches_reference(const std::vector<float>& e, const InfoNceProblem& p, int64_t stride) {
-  testing::expect_matches_reference(run(e, p, stride).as_einsum(p), e, p, kSlack);
+  test::expect_matches_reference(run(e, p, stride).as_einsum(p), e, p, kSlack);
 }
 
 // Two images at right angles, both views equal, tau = 1: N = 1 + 1, exp(l_ip) = e for every anchor.
@@ -83,7 +83,7 @@ TEST(StreamingCuda, IdenticalEmbeddingsGiveTheLogOfTheirCount) {
       if (!fits(batch, columns)) continue;
       std::vector<float> row(columns), e;
       row[0] = 1;
-      if (columns > 4) row = normalized(testing::random_numbers(columns, 1), columns);
+      if (columns > 4) row = normalized(test::random_numbers(columns, 1), columns);
       for (int64_t i = 0; i < 2 * batch; ++i) e.insert(e.end(), row.begin(), row.end());
       const StreamingOutputs r = run(e, problem(batch, 1, columns, temperature), columns);
       const double expected = std::log(static_cast<double>(2 * batch - 1));
@@ -115,7 +115,7 @@ TEST(StreamingCuda, MatchesTheReferenceForAllShapes) {
                                                              {129, 1, 1},
                                                              {129, 1, 12}}) {
     if (!fits(n * shards, columns)) continue;
-    const auto e = normalized(testing::make_views(n * shards, columns, 0.5F, 1), columns);
+    const auto e = normalized(test::make_views(n * shards, columns, 0.5F, 1), columns);
     expect_matches_reference(e, problem(n, shards, columns), columns);
     if (n * shards > 100) continue;
     expect_matches_reference(e, problem(n, shards, columns, 0.2, 0.3), round_up(columns, 16) + 8);
@@ -126,7 +126,7 @@ TEST(StreamingCuda, MatchesTheReferenceForAllShapes) {
 // 32 column tiles in 8 spans, with a maximum for each row that spans have to agree on.
 TEST(StreamingCuda, MatchesTheReferenceWithAThousandRows) {
   if (!fits(500, 8)) GTEST_SKIP() << "too slow in this build";
-  const auto e = normalized(testing::make_views(500, 8, 0.5F, 1), 8);
+  const auto e = normalized(test::make_views(500, 8, 0.5F, 1), 8);
   expect_matches_reference(e, problem(125, 4, 8), 8);
   expect_matches_reference(e, problem(125, 4, 8, 0.013), 8);
 }
@@ -135,7 +135,7 @@ TEST(StreamingCuda, SurvivesExtremes) {
   for (const double temperature : {0.005, 0.0232, 0.0233, 0.05, 100.0}) {  // the shift is fixed from 0.02326 on
     for (const double margin : {0.0, 0.2, 1.999}) {
       const InfoNceProblem p = problem(5, 2, 16, temperature, margin);
-      for (const auto& e : testing::extreme_rows()) {
+      for (const auto& e : test::extreme_rows()) {
         expect_matches_reference(e, p, 16);
         InfoNceProblem decoupled = p;
         decoupled.decoupled = margin == 0;
@@ -147,22 +147,22 @@ TEST(StreamingCuda, SurvivesExtremes) {
 
 TEST(StreamingCuda, TakesRowsOfAnyLength) {
   constexpr int64_t kColumns = 6;
-  std::vector<float> z = testing::make_views(8, kColumns, 0.3F, 3);
+  std::vector<float> z = test::make_views(8, kColumns, 0.3F, 3);
   const float factor[4] = {1e20F, 1e-20F, 0.0F, 1e-9F};
   for (int row = 0; row < 4; ++row) {
     for (int64_t c = 0; c < kColumns; ++c) z[row * kColumns + c] *= factor[row];
   }
-  const testing::CudaMeasured got = testing::measure_on_cuda(z, problem(8, 1, kColumns, 0.1), true);
+  const test::CudaMeasured got = test::measure_on_cuda(z, problem(8, 1, kColumns, 0.1), true);
   const InfoNceReference expected =
-      infonce_reference(testing::to_double(z), {.batch = 8, .columns = kColumns, .temperature = 0.1, .margin = 0});
+      infonce_reference(test::to_double(z), {.batch = 8, .columns = kColumns, .temperature = 0.1, .margin = 0});
   EXPECT_LE(std::abs(got.loss / expected.loss - 1), 1e-6);
   for (int64_t row = 0; row < 16; ++row) {  // row by row: their lengths span forty orders of magnitude
     const std::vector<float> actual(&got.grad_z[row * kColumns], &got.grad_z[row * kColumns] + kColumns);
     const std::vector<double> wanted(&expected.grad_z[row * kColumns], &expected.grad_z[row * kColumns] + kColumns);
-    if (testing::norm(wanted) == 0) {
+    if (test::norm(wanted) == 0) {
       EXPECT_EQ(actual, std::vector<float>(kColumns, 0.0F)) << row;
     } else {
-      EXPECT_LE(testing::relative_error(actual, wanted), 1e-5) << row;
+      EXPECT_LE(test::relative_error(actual, wanted), 1e-5) << row;
     }
   }
 }
@@ -174,7 +174,7 @@ TEST(StreamingCuda, BitsDoNotDependOnTheShardsOwned) {
     for (const auto& [images, temperature] :
          std::vector<std::pair<int64_t, double>>{{5, 0.1}, {5, 0.01}, {19, 0.1}, {19, 0.01}}) {
       if (!fits(images * kShards, kColumns)) continue;
-      const auto e = normalized(testing::make_views(images * kShards, kColumns, 0.3F, 7), kColumns);
+      const auto e = normalized(test::make_views(images * kShards, kColumns, 0.3F, 7), kColumns);
       InfoNceProblem p = problem(images, kShards, kColumns, temperature);
       p.products = products;
       const StreamingOutputs whole = run(e, p, 32);
@@ -198,14 +198,14 @@ TEST(StreamingCuda, BitsDoNotDependOnTheShardsOwned) {
 }
 
 TEST(StreamingCuda, RunsBackwardTwiceOnWhatForwardLeft) {
-  const auto e = normalized(testing::make_views(40, 130, 0.3F, 8), 130);
+  const auto e = normalized(test::make_views(40, 130, 0.3F, 8), 130);
   EXPECT_EQ(run(e, problem(20, 2, 130), 130).grad_e, run(e, problem(20, 2, 130), 130, {}, 2).grad_e);
 }
 
 TEST(StreamingCuda, ShowsNonFiniteInput) {
   for (const double temperature : {0.5, 0.01}) {
     for (const int64_t batch : {4, 65}) {  // the last row is then all that row 64 sees of the last tile
-      auto e = normalized(testing::make_views(batch, 8, 0.3F, 9), 8);
+      auto e = normalized(test::make_views(batch, 8, 0.3F, 9), 8);
       e.back() = test::kNaN;
       const StreamingOutputs r = run(e, problem(batch, 1, 8, temperature), 8);
       for (const double loss : r.losses) EXPECT_TRUE(std::isnan(loss)) << batch;
@@ -220,12 +220,12 @@ TEST(StreamingCuda, GradientIsWithin5e7OfDouble) {
       const int64_t batch = temperature < 0.1 && cosine > 0.95 ? 256 : 64;
       if (!fits(batch, 128)) GTEST_SKIP() << "too slow in this build";
       const auto noise = static_cast<float>(std::sqrt(1 / (cosine * cosine) - 1));
-      const auto e = normalized(testing::make_views(batch, 128, noise, 11), 128);
+      const auto e = normalized(test::make_views(batch, 128, noise, 11), 128);
       const InfoNceProblem p = problem(batch, 1, 128, temperature);
       const StreamingOutputs got = run(e, p, 128);
       const InfoNceReference expected = infonce_reference_from_embeddings(
-          testing::to_double(e), {.batch = batch, .columns = 128, .temperature = temperature, .margin = 0});
-      const double grad_error = testing::relative_error(got.grad_e, expected.grad_e);
+          test::to_double(e), {.batch = batch, .columns = 128, .temperature = temperature, .margin = 0});
+      const double grad_error = test::relative_error(got.grad_e, expected.grad_e);
       const double loss_error = std::abs(got.shard_loss[0] / static_cast<double>(p.keys()) / expected.loss - 1);
       fmt::print("2B {} cosine {:<4} tau {:<4} loss {:.3e}: relative error of loss {:.1e}, dL/de {:.1e}\n", 2 * batch,
                  cosine, temperature, expected.loss, loss_error, grad_error);
@@ -242,22 +242,22 @@ TEST(StreamingCuda, Bfloat16ProductsAreAsGoodAsTheirFactors) {
   for (const double temperature : {0.5, 0.1, 0.02}) {
     constexpr int64_t kBatch = 70, kColumns = 130;
     if (!fits(kBatch, kColumns)) GTEST_SKIP() << "too slow in this build";
-    const auto e = normalized(testing::make_views(kBatch, kColumns, 0.5F, 1), kColumns);
+    const auto e = normalized(test::make_views(kBatch, kColumns, 0.5F, 1), kColumns);
     InfoNceProblem p = problem(kBatch, 1, kColumns, temperature);
     p.products = DataType::kBfloat16;
     const StreamingOutputs got = run(e, p, kColumns);
     const InfoNceReference expected = infonce_reference_from_embeddings(
-        testing::to_double(e), {.batch = kBatch, .columns = kColumns, .temperature = temperature, .margin = 0});
+        test::to_double(e), {.batch = kBatch, .columns = kColumns, .temperature = temperature, .margin = 0});
     const double of_similarity = 0x1p-8 + 0x1p-18, loss = got.shard_loss[0] / static_cast<double>(p.keys());
     EXPECT_LE(std::abs(loss - expected.loss), of_similarity / temperature);
     EXPECT_GT(std::abs(loss - expected.loss), 1e-6 * expected.loss);  // it is another path
     const double bound = std::expm1(2 * of_similarity / temperature) + 0x1p-8;
-    std::vector<double> error = testing::to_double(got.grad_e);
+    std::vector<double> error = test::to_double(got.grad_e);
     for (size_t k = 0; k < error.size(); ++k) error[k] -= expected.grad_e[k];
     fmt::print("bfloat16, tau {:<4}: loss {:.4f} off by {:.1e}, dL/de by {:.1e} of its length\n", temperature,
-               expected.loss, loss - expected.loss, testing::norm(error) / testing::norm(expected.grad_e));
-    EXPECT_LE(testing::norm(error), 2 * bound * testing::pull_of_positives(expected, p));
-    EXPECT_LE(testing::norm(error), 0.1 * testing::norm(expected.grad_e));
+               expected.loss, loss - expected.loss, test::norm(error) / test::norm(expected.grad_e));
+    EXPECT_LE(test::norm(error), 2 * bound * test::pull_of_positives(expected, p));
+    EXPECT_LE(test::norm(error), 0.1 * test::norm(expected.grad_e));
     EXPECT_TRUE(got.padding_is_zero);
   }
 }
@@ -265,9 +265,9 @@ TEST(StreamingCuda, Bfloat16ProductsAreAsGoodAsTheirFactors) {
 TEST(StreamingCuda, Bfloat16ProductsAreForCudasStreamingAlone) {
   InfoNceProblem p = problem(2, 1, 4);
   p.products = DataType::kBfloat16;
-  const auto e = normalized(testing::make_views(2, 4, 0.3F, 1), 4);
-  EXPECT_THROW(testing::run_streaming(e, p, 4), Error);
-  EXPECT_THROW(testing::measure_on_cuda(e, p, false), Error);
+  const auto e = normalized(test::make_views(2, 4, 0.3F, 1), 4);
+  EXPECT_THROW(test::run_streaming(e, p, 4), Error);
+  EXPECT_THROW(test::measure_on_cuda(e, p, false), Error);
 }
 
 TEST(StreamingCuda, MemoryGrowsWithRowsNotWithTheirSquare) {

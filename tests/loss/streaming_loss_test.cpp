@@ -8,9 +8,9 @@
 namespace simclr {
 namespace {
 
-using testing::LossRun;
-using testing::run_loss;
-using testing::TestMatrix;
+using test::LossRun;
+using test::run_loss;
+using test::TestMatrix;
 
 LossSettings streaming(double temperature, double margin = 0) {
   return {.algorithm = LossAlgorithm::kStreaming, .temperature = temperature, .margin = margin};
@@ -21,7 +21,7 @@ TEST(StreamingLoss, HasTheSameBitsOnEveryNumberOfRanks) {
     for (const auto& [images, columns] :
          std::vector<std::pair<int64_t, int64_t>>{{1, 3}, {5, 16}, {33, 17}, {64, 128}}) {
       const LossShape shape{.batch = 8 * images, .columns = columns, .shards = 8};
-      const std::vector<float> z = testing::make_views(shape.batch, columns, 0.3F, 1);
+      const std::vector<float> z = test::make_views(shape.batch, columns, 0.3F, 1);
       const LossRun one = run_loss(z, shape, streaming(temperature, 0.1), {.ranks = 1});
       for (const int ranks : {1, 2, 4, 8}) {
         for (const int threads : {1, 2}) {
@@ -42,13 +42,13 @@ TEST(StreamingLoss, GivesTheNumbersOfEinsum) {
          std::vector<std::tuple<int64_t, int64_t, float>>{{2, 5, 0.3F}, {36, 16, 0.2F}, {256, 128, 0.9F}}) {
       for (const double margin : {0.0, 0.2}) {
         const LossShape shape{.batch = batch, .columns = columns, .shards = 2};
-        const std::vector<float> z = testing::make_views(batch, columns, noise, 2);
+        const std::vector<float> z = test::make_views(batch, columns, noise, 2);
         LossSettings einsum = streaming(temperature, margin);
         einsum.algorithm = LossAlgorithm::kEinsum;
         const LossRun expected = run_loss(z, shape, einsum, {.ranks = 2});
         const LossRun run = run_loss(z, shape, streaming(temperature, margin), {.ranks = 2});
         EXPECT_LE(std::abs(run.losses[0] / expected.losses[0] - 1), 1e-6);
-        EXPECT_LE(testing::relative_error(run.grad_z, testing::to_double(expected.grad_z)), 1e-6)
+        EXPECT_LE(test::relative_error(run.grad_z, test::to_double(expected.grad_z)), 1e-6)
             << batch << " " << temperature;
       }
     }
@@ -58,22 +58,22 @@ TEST(StreamingLoss, GivesTheNumbersOfEinsum) {
 TEST(StreamingLoss, TakesRowsOfAnyLength) {
   constexpr int64_t kColumns = 6;
   const LossShape shape{.batch = 8, .columns = kColumns, .shards = 1};
-  std::vector<float> z = testing::make_views(8, kColumns, 0.3F, 3);
+  std::vector<float> z = test::make_views(8, kColumns, 0.3F, 3);
   const float factor[4] = {1e20F, 1e-20F, 0.0F, 1e-9F};
   for (int row = 0; row < 4; ++row) {
     for (int64_t c = 0; c < kColumns; ++c) z[row * kColumns + c] *= factor[row];
   }
   const LossRun run = run_loss(z, shape, streaming(0.1), {.ranks = 1});
   const InfoNceReference expected =
-      infonce_reference(testing::to_double(z), {.batch = 8, .columns = kColumns, .temperature = 0.1, .margin = 0});
+      infonce_reference(test::to_double(z), {.batch = 8, .columns = kColumns, .temperature = 0.1, .margin = 0});
   EXPECT_LE(std::abs(run.losses[0] / expected.loss - 1), 1e-6);
   for (int64_t row = 0; row < 16; ++row) {  // row by row: their lengths span forty orders of magnitude
     const std::vector<float> actual(&run.grad_z[row * kColumns], &run.grad_z[row * kColumns] + kColumns);
     const std::vector<double> wanted(&expected.grad_z[row * kColumns], &expected.grad_z[row * kColumns] + kColumns);
-    if (testing::norm(wanted) == 0) {
+    if (test::norm(wanted) == 0) {
       EXPECT_EQ(actual, std::vector<float>(kColumns, 0.0F)) << row;
     } else {
-      EXPECT_LE(testing::relative_error(actual, wanted), 1e-5) << row;
+      EXPECT_LE(test::relative_error(actual, wanted), 1e-5) << row;
     }
   }
 }
@@ -111,7 +111,7 @@ TEST(StreamingLoss, SendsEmbeddingsAndOneNumberOfEachRow) {
       Context context(1);
       const auto loss = make_loss(context, counting, settings, shape);
       const int64_t rows = 2 * shape.batch / 4;
-      TestMatrix z(testing::random_numbers(rows * shape.columns, 5), rows, shape.columns, shape.columns);
+      TestMatrix z(test::random_numbers(rows * shape.columns, 5), rows, shape.columns, shape.columns);
       TestMatrix grad_z(rows, shape.columns);
       loss->forward(z.view());
       loss->backward(grad_z.view());
@@ -122,7 +122,7 @@ TEST(StreamingLoss, SendsEmbeddingsAndOneNumberOfEachRow) {
 
 TEST(StreamingLoss, RunsStepAfterStepOnOnesMemory) {
   const LossShape shape{.batch = 16, .columns = 8, .shards = 4};
-  const auto first = testing::make_views(16, 8, 0.3F, 4), second = testing::make_views(16, 8, 0.3F, 5);
+  const auto first = test::make_views(16, 8, 0.3F, 4), second = test::make_views(16, 8, 0.3F, 5);
   const LossRun expected = run_loss(second, shape, streaming(0.2), {});
   run_ranks(1, [&](Collectives& collectives) {
     Context context(1);
@@ -130,7 +130,7 @@ TEST(StreamingLoss, RunsStepAfterStepOnOnesMemory) {
     const size_t before = context.allocated_bytes();
     TestMatrix grad_z(32, 8);
     for (const auto& z : {first, second}) {
-      TestMatrix z_in(testing::by_shards(z, 4, 8), 32, 8, 8);
+      TestMatrix z_in(test::by_shards(z, 4, 8), 32, 8, 8);
       const double value = *loss->forward(z_in.view());
       loss->backward(grad_z.view());
       EXPECT_EQ(value == expected.losses[0], z == second);
@@ -153,8 +153,8 @@ TEST(StreamingLoss, HoldsNoLogits) {
 }
 
 TEST(StreamingLoss, ShowsNonFiniteInputOnEveryRank) {
-  std::vector<float> z = testing::make_views(8, 4, 0.3F, 6);
-  z[4 * 3] = testing::kNan;
+  std::vector<float> z = test::make_views(8, 4, 0.3F, 6);
+  z[4 * 3] = test::kNan;
   const LossRun run = run_loss(z, {.batch = 8, .columns = 4, .shards = 4}, streaming(0.5), {.ranks = 4});
   for (const double loss : run.losses) EXPECT_TRUE(std::isnan(loss));
 }
@@ -164,7 +164,7 @@ TEST(StreamingLoss, RefusesCallsThatAreDefects) {
     Context context(1);
     EXPECT_THROW(make_loss(context, collectives, streaming(0.5), {.batch = 8, .columns = 4, .shards = 1}), Error);
     const auto loss = make_loss(context, collectives, streaming(0.5), {.batch = 8, .columns = 4, .shards = 2});
-    TestMatrix wrong_rows(16, 4), right(8, 4), z(testing::random_numbers(8 * 4, 1), 8, 4, 4);
+    TestMatrix wrong_rows(16, 4), right(8, 4), z(test::random_numbers(8 * 4, 1), 8, 4, 4);
     EXPECT_THROW(loss->forward(wrong_rows.view()), Error);
     EXPECT_THROW(loss->backward(right.view()), Error);  // no forward() before it
     loss->forward(z.view());

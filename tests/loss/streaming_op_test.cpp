@@ -6,21 +6,21 @@
 #include <utility>
 
 #include "kernels/infonce/streaming_plan.h"
-#include "tests/loss/streaming_testing.h"
+#include "tests/loss/streaming_support.h"
 
 namespace simclr {
 namespace {
 
-using testing::normalized;
-using testing::problem;
-using testing::run_streaming;
-using testing::StreamingOutputs;
+using test::normalized;
+using test::problem;
+using test::run_streaming;
+using test::StreamingOutputs;
 
 // A fixed shift rounds exponents as large as 2 / tau, where einsum has those below the row's maximum.
 constexpr double kSlack = 2;
 
 void expect_matches_reference(const std::vector<float>& e, const InfoNceProblem& p, int64_t stride) {
-  testing::expect_matches_reference(run_streaming(e, p, stride).as_einsum(p), e, p, kSlack);
+  test::expect_matches_reference(run_streaming(e, p, stride).as_einsum(p), e, p, kSlack);
 }
 
 // Two images at right angles, both views equal, tau = 1: N = 1 + 1, exp(l_ip) = e for every anchor.
@@ -54,7 +54,7 @@ TEST(StreamingOp, MatchesTheReferenceForAllShapes) {
   for (const int64_t columns : {1, 3, 17, 32, 128, 512}) {
     for (const auto& [n, shards] : std::vector<std::pair<int64_t, int64_t>>{
              {2, 1}, {1, 2}, {1, 8}, {7, 8}, {33, 1}, {65, 2}, {64, 2}, {193, 1}}) {
-      const auto e = normalized(testing::make_views(n * shards, columns, 0.5F, 1), columns);
+      const auto e = normalized(test::make_views(n * shards, columns, 0.5F, 1), columns);
       expect_matches_reference(e, problem(n, shards, columns), columns);
       expect_matches_reference(e, problem(n, shards, columns, 0.2, 0.3), round_up(columns, 16) + 16);
       expect_matches_reference(e, problem(n, shards, columns, 0.013, 0.3), columns);  // a maximum for each row
@@ -66,7 +66,7 @@ TEST(StreamingOp, SurvivesExtremes) {
   for (const double temperature : {0.005, 0.0232, 0.0233, 0.05, 1.0, 100.0}) {  // the shift is fixed from 0.02326 on
     for (const double margin : {0.0, 0.2, 1.0, 1.999}) {
       const InfoNceProblem p = problem(5, 2, 16, temperature, margin);
-      for (const auto& e : testing::extreme_rows()) expect_matches_reference(e, p, 16);
+      for (const auto& e : test::extreme_rows()) expect_matches_reference(e, p, 16);
     }
   }
 }
@@ -76,7 +76,7 @@ TEST(StreamingOp, BitsDependNeitherOnThreadsNorOnTheShardsOwned) {
   for (const double temperature : {0.1, 0.01}) {
     for (const int64_t images : {5, 32, 70}) {
       constexpr int64_t kColumns = 19, kShards = 8;
-      const auto e = normalized(testing::make_views(images * kShards, kColumns, 0.3F, 7), kColumns);
+      const auto e = normalized(test::make_views(images * kShards, kColumns, 0.3F, 7), kColumns);
       const StreamingOutputs whole = run_streaming(e, problem(images, kShards, kColumns, temperature), 32);
       const StreamingOutputs threaded = run_streaming(e, problem(images, kShards, kColumns, temperature), 32, 3);
       EXPECT_EQ(whole.losses, threaded.losses);
@@ -102,7 +102,7 @@ TEST(StreamingOp, BitsDependNeitherOnThreadsNorOnTheShardsOwned) {
 // 64 tiles, which go in groups of 4 on one thread and singly on nine.
 TEST(StreamingOp, GroupsOfTilesChangeNoBit) {
   constexpr int64_t kColumns = 8, kImages = 510, kShards = 8;
-  const auto e = normalized(testing::make_views(kImages * kShards, kColumns, 0.3F, 8), kColumns);
+  const auto e = normalized(test::make_views(kImages * kShards, kColumns, 0.3F, 8), kColumns);
   const StreamingOutputs whole = run_streaming(e, problem(kImages, kShards, kColumns), kColumns);
   const StreamingOutputs threaded = run_streaming(e, problem(kImages, kShards, kColumns), kColumns, 9);
   EXPECT_EQ(whole.losses, threaded.losses);
@@ -119,7 +119,7 @@ TEST(StreamingOp, GroupsOfTilesChangeNoBit) {
 // A tile and its transpose: the sums of rows of one are those of columns of the other, to the bit, in every version.
 TEST(StreamingOp, ATileReadAsItsTransposeGivesTheSameBits) {
   constexpr int64_t kColumns = 37, kStride = 64, kTile = detail::kTile;
-  const auto numbers = normalized(testing::random_numbers(2 * kTile * kColumns, 3), kColumns);
+  const auto numbers = normalized(test::random_numbers(2 * kTile * kColumns, 3), kColumns);
   std::vector<float> e(2 * kTile * kStride), panels(2 * kTile * kColumns);
   for (int64_t i = 0; i < 2 * kTile; ++i) {
     for (int64_t c = 0; c < kColumns; ++c) {
@@ -154,21 +154,21 @@ TEST(StreamingOp, ATileReadAsItsTransposeGivesTheSameBits) {
     kernels.accumulate(w.data(), false, &e[kTile * kStride], kStride, 0, kTile, sums.data());
     kernels.accumulate(w_of_other.data(), true, &e[kTile * kStride], kStride, 0, kTile, sums_of_other.data());
     EXPECT_EQ(sums, sums_of_other) << kernels.name;
-    EXPECT_GT(testing::norm(testing::to_double(sums)), 1);
+    EXPECT_GT(test::norm(test::to_double(sums)), 1);
     if (first.empty()) first = sums;
-    EXPECT_LE(testing::relative_error(sums, testing::to_double(first)), 1e-6) << kernels.name;
+    EXPECT_LE(test::relative_error(sums, test::to_double(first)), 1e-6) << kernels.name;
   }
 }
 
 TEST(StreamingOp, ShowsNonFiniteInput) {
-  auto e = normalized(testing::make_views(4, 8, 0.3F, 9), 8);
-  e[5] = testing::kNan;
+  auto e = normalized(test::make_views(4, 8, 0.3F, 9), 8);
+  e[5] = test::kNan;
   for (const double temperature : {0.5, 0.01}) {
     for (const double loss : run_streaming(e, problem(4, 1, 8, temperature), 8).losses) EXPECT_TRUE(std::isnan(loss));
   }
   // The last row is all that row 63 sees of the last tile: its positive is the other one there.
-  auto last = normalized(testing::make_views(65, 8, 0.3F, 9), 8);
-  last.back() = testing::kNan;
+  auto last = normalized(test::make_views(65, 8, 0.3F, 9), 8);
+  last.back() = test::kNan;
   for (const double temperature : {0.5, 0.01}) {
     for (const double loss : run_streaming(last, problem(65, 1, 8, temperature), 8).losses)
       EXPECT_TRUE(std::isnan(loss));
@@ -176,7 +176,7 @@ TEST(StreamingOp, ShowsNonFiniteInput) {
 }
 
 TEST(StreamingOp, RefusesProblemsThatAreDefects) {
-  const auto e = normalized(testing::make_views(8, 4, 0.3F, 10), 4);
+  const auto e = normalized(test::make_views(8, 4, 0.3F, 10), 4);
   const auto broken = [&](auto&& change) {
     InfoNceProblem p = problem(4, 2, 4);
     change(p);

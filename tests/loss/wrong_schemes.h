@@ -11,7 +11,7 @@
 
 #include "tests/harness/thread_collectives.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 inline std::span<float> floats(TypedSpan s) {
   return {static_cast<float*>(s.data), static_cast<size_t>(s.count)};
@@ -99,4 +99,4 @@ class LocalNegatives : public ForwardingCollectives {
   }
 };
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

@@ -13,7 +13,7 @@
 namespace simclr {
 namespace {
 
-using testing::Comparison;
+using test::Comparison;
 
 constexpr int kRanks = 4;
 constexpr int64_t kBatch = 64, kShards = 8, kInputs = 24, kColumns = 16;
@@ -36,10 +36,10 @@ struct Step {
 };
 
 std::vector<float> inputs() {
-  return testing::make_views(kBatch, kInputs, 0.8F, 21);
+  return test::make_views(kBatch, kInputs, 0.8F, 21);
 }  // x [2B, inputs], global order
 std::vector<float> weights() {
-  return testing::random_numbers(kInputs * kColumns, 22);
+  return test::random_numbers(kInputs * kColumns, 22);
 }  // A [inputs, C]
 
 // z = x A, [rows, C]
@@ -70,7 +70,7 @@ std::vector<double> weight_gradient(std::span<const float> x, const std::vector<
 }
 
 Step run(const Scheme& scheme) {
-  const std::vector<float> x = testing::by_shards(inputs(), kShards, kInputs);
+  const std::vector<float> x = test::by_shards(inputs(), kShards, kInputs);
   const int64_t rows = 2 * kBatch / kRanks;
   Step step{};
   run_ranks(kRanks, [&](Collectives& real) {
@@ -81,7 +81,7 @@ Step run(const Scheme& scheme) {
     const auto loss =
         make_loss(context, *for_loss, {.algorithm = scheme.algorithm, .temperature = kTemperature}, shape);
     const std::span<const float> x_local(&x[real.rank() * rows * kInputs], rows * kInputs);
-    testing::TestMatrix z(encode(x_local, rows), rows, kColumns, kColumns), grad_z(rows, kColumns);
+    test::TestMatrix z(encode(x_local, rows), rows, kColumns, kColumns), grad_z(rows, kColumns);
     const double value = *loss->forward(z.view());
     loss->backward(grad_z.view());
     const std::vector<double> grad = weight_gradient(x_local, grad_z.dense());
@@ -93,7 +93,7 @@ Step run(const Scheme& scheme) {
 }
 
 InfoNceReference reference() {
-  const std::vector<double> z = testing::to_double(encode(inputs(), 2 * kBatch));
+  const std::vector<double> z = test::to_double(encode(inputs(), 2 * kBatch));
   return infonce_reference(z, {.batch = kBatch, .columns = kColumns, .temperature = kTemperature, .margin = 0});
 }
 
@@ -112,8 +112,7 @@ struct Judgement {
 Judgement judge(const Scheme& scheme) {
   const InfoNceReference expected = reference();
   const Step step = run(scheme);
-  const Comparison c =
-      testing::compare(step.grad_a, weight_gradient(std::span<const float>(inputs()), expected.grad_z));
+  const Comparison c = test::compare(step.grad_a, weight_gradient(std::span<const float>(inputs()), expected.grad_z));
   const Judgement out{.step = c,
                       .loss_error = step.loss / expected.loss - 1,
                       .direction_is_right = c.direction_error <= kDirectionLimit,
@@ -134,14 +133,14 @@ TEST(WrongSchemes, TheProductIsRight) {
 }
 
 TEST(WrongSchemes, OwnSliceOfTheKeyGradient) {
-  const Judgement j = judge({"own slice only", wrap<testing::OwnSliceOnly>(), kReal});
+  const Judgement j = judge({"own slice only", wrap<test::OwnSliceOnly>(), kReal});
   EXPECT_FALSE(j.direction_is_right);
   EXPECT_FALSE(j.scale_is_right);
   EXPECT_LE(std::abs(j.loss_error), 1e-6);  // the loss shows nothing
 }
 
 TEST(WrongSchemes, KeysDetached) {
-  const Judgement j = judge({"keys detached", wrap<testing::KeysDetached>(), kReal});
+  const Judgement j = judge({"keys detached", wrap<test::KeysDetached>(), kReal});
   EXPECT_FALSE(j.direction_is_right);
   EXPECT_FALSE(j.scale_is_right);
   EXPECT_LE(std::abs(j.loss_error), 1e-6);
@@ -149,7 +148,7 @@ TEST(WrongSchemes, KeysDetached) {
 
 TEST(WrongSchemes, FactorOnTheKeySide) {
   for (const float factor : {static_cast<float>(kRanks), 1.0F / kRanks}) {
-    const Judgement j = judge({fmt::format("key side times {}", factor), wrap<testing::ScaledKeySide>(factor), kReal});
+    const Judgement j = judge({fmt::format("key side times {}", factor), wrap<test::ScaledKeySide>(factor), kReal});
     EXPECT_FALSE(j.direction_is_right);
     EXPECT_FALSE(j.scale_is_right);
   }
@@ -159,7 +158,7 @@ TEST(WrongSchemes, FactorOnTheKeySide) {
 TEST(WrongSchemes, FactorOnTheParameterGradient) {
   for (const float factor : {static_cast<float>(kRanks), 1.0F / kRanks}) {
     const Judgement j =
-        judge({fmt::format("parameter gradient times {}", factor), kReal, wrap<testing::ScaledSums>(factor)});
+        judge({fmt::format("parameter gradient times {}", factor), kReal, wrap<test::ScaledSums>(factor)});
     EXPECT_TRUE(j.direction_is_right);
     EXPECT_FALSE(j.scale_is_right);
     EXPECT_NEAR(j.step.scale / factor, 1, 1e-5);
@@ -169,14 +168,14 @@ TEST(WrongSchemes, FactorOnTheParameterGradient) {
 // Own slice only, then the factor W that is said to make up for it: the length is nearer, the direction stays wrong.
 TEST(WrongSchemes, OwnSliceTimesRanks) {
   const Judgement j =
-      judge({"own slice only, averaged", wrap<testing::OwnSliceOnly>(), wrap<testing::ScaledSums>(1.0F / kRanks)});
+      judge({"own slice only, averaged", wrap<test::OwnSliceOnly>(), wrap<test::ScaledSums>(1.0F / kRanks)});
   EXPECT_FALSE(j.direction_is_right);
   EXPECT_FALSE(j.scale_is_right);
 }
 
 TEST(WrongSchemes, LocalNegatives) {
-  const Judgement j = judge(
-      {"local negatives, averaged", wrap<testing::LocalNegatives>(), wrap<testing::ScaledSums>(1.0F / kRanks), true});
+  const Judgement j =
+      judge({"local negatives, averaged", wrap<test::LocalNegatives>(), wrap<test::ScaledSums>(1.0F / kRanks), true});
   EXPECT_FALSE(j.direction_is_right);
   EXPECT_FALSE(j.scale_is_right);
   EXPECT_GE(std::abs(j.loss_error), 0.1);  // fewer negatives, smaller loss
@@ -190,8 +189,7 @@ Scheme streaming(Scheme scheme) {
 
 // No gradient travels, so what loses one changes nothing.
 TEST(WrongSchemesOfStreaming, TheProductIsRight) {
-  const std::vector<decltype(Scheme::for_loss)> all = {kReal, wrap<testing::OwnSliceOnly>(),
-                                                       wrap<testing::KeysDetached>()};
+  const std::vector<decltype(Scheme::for_loss)> all = {kReal, wrap<test::OwnSliceOnly>(), wrap<test::KeysDetached>()};
   for (const auto& for_loss : all) {
     const Judgement j = judge(streaming({"the product", for_loss, kReal}));
     EXPECT_TRUE(j.direction_is_right);
@@ -202,8 +200,8 @@ TEST(WrongSchemesOfStreaming, TheProductIsRight) {
 
 TEST(WrongSchemesOfStreaming, ForeignAnchorsLostOrScaled) {
   for (const double factor : {0.0, static_cast<double>(kRanks), 1.0 / kRanks}) {
-    const Judgement j = judge(streaming(
-        {fmt::format("foreign anchors times {}", factor), wrap<testing::ScaledForeignAnchors>(factor), kReal}));
+    const Judgement j = judge(
+        streaming({fmt::format("foreign anchors times {}", factor), wrap<test::ScaledForeignAnchors>(factor), kReal}));
     EXPECT_FALSE(j.direction_is_right);
     EXPECT_FALSE(j.scale_is_right);
     EXPECT_LE(std::abs(j.loss_error), 1e-6);  // the loss shows nothing
@@ -212,8 +210,8 @@ TEST(WrongSchemesOfStreaming, ForeignAnchorsLostOrScaled) {
 
 TEST(WrongSchemesOfStreaming, FactorOnTheParameterGradient) {
   for (const float factor : {static_cast<float>(kRanks), 1.0F / kRanks}) {
-    const Judgement j = judge(
-        streaming({fmt::format("parameter gradient times {}", factor), kReal, wrap<testing::ScaledSums>(factor)}));
+    const Judgement j =
+        judge(streaming({fmt::format("parameter gradient times {}", factor), kReal, wrap<test::ScaledSums>(factor)}));
     EXPECT_TRUE(j.direction_is_right);
     EXPECT_FALSE(j.scale_is_right);
   }
@@ -221,7 +219,7 @@ TEST(WrongSchemesOfStreaming, FactorOnTheParameterGradient) {
 
 TEST(WrongSchemesOfStreaming, LocalNegatives) {
   const Judgement j = judge(streaming(
-      {"local negatives, averaged", wrap<testing::LocalNegatives>(), wrap<testing::ScaledSums>(1.0F / kRanks), true}));
+      {"local negatives, averaged", wrap<test::LocalNegatives>(), wrap<test::ScaledSums>(1.0F / kRanks), true}));
   EXPECT_FALSE(j.direction_is_right);
   EXPECT_FALSE(j.scale_is_right);
   EXPECT_GE(std::abs(j.loss_error), 0.1);

@@ -6,7 +6,7 @@
 
 #include "kernels/common/error.h"
 #include "src/metrics/metrics_file.h"
-#include "tests/checkpoint/test_files.h"
+#include "tests/checkpoint/checkpoint_support.h"
 #include "tests/metrics/event_reader.h"
 
 namespace simclr {

@@ -10,7 +10,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "tests/checkpoint/test_files.h"
+#include "tests/checkpoint/checkpoint_support.h"
 
 namespace simclr {
 namespace {

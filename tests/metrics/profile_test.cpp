@@ -12,7 +12,7 @@
 namespace simclr {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 void wait_ms(int ms) {
   std::this_thread::sleep_for(std::chrono::milliseconds(ms));

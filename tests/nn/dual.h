@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-namespace simclr::nn_test {
+namespace simclr::test {
 
 inline constexpr size_t kDirections = 4;
 
@@ -55,4 +55,4 @@ inline void add_product(const Dual& w, const Dual& x, Dual& y) {
   for (size_t k = 0; k < kDirections; ++k) y.slope[k] += w.slope[k] * x.value + w.value * x.slope[k];
 }
 
-}  // namespace simclr::nn_test
+}  // namespace simclr::test

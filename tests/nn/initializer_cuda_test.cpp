@@ -47,7 +47,7 @@ TEST(InitializerCuda, NormalHasTheBitsOfTheCpu) {
   for (const int64_t count : kCounts) {
     const WeightStream stream = weight_stream(3, "conv1.weight");
     const Normal drawn = draw_on_gpu(stream, 0.07, count);
-    EXPECT_THAT(drawn.hard, ::testing::IsEmpty());  // these are easy: the seed is such
+    EXPECT_THAT(drawn.hard, testing::IsEmpty());  // these are easy: the seed is such
     std::vector<float> expected(count);
     HardToRound none;
     draw_normal(CpuExec{}, stream, 0.07, expected, &none);

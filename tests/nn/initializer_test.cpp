@@ -10,7 +10,7 @@
 
 #include "src/comm/single_process_collectives.h"
 #include "tests/harness/thread_collectives.h"
-#include "tests/nn/network_case.h"
+#include "tests/nn/network_support.h"
 
 namespace simclr {
 namespace {
@@ -148,7 +148,7 @@ TEST(Initializer, RefusesAMatrixAsAConvolution) {
 }
 
 // The whole model: which parameter is drawn how.
-nn_test::NetworkCase wide_case() {
+test::NetworkCase wide_case() {
   return {.name = "wide",
           .encoder = {.depth = 10, .width = 16},
           .projector = {.layers = 3, .hidden = 40, .output = 24, .batch_norm = false},
@@ -165,7 +165,7 @@ bool is_constant(const Parameter& p, float value) {
 
 TEST(ModelInitialization, DrawsEveryParameterAsTorchvisionDoes) {
   SingleProcessCollectives one;
-  nn_test::RankNetwork net(wide_case(), one);
+  test::RankNetwork net(wide_case(), one);
   for (const auto& p : net.store().parameters()) {
     const std::span<const float> x(p.value, p.elements);
     if (p.shape.size() == 4) {
@@ -189,7 +189,7 @@ TEST(ModelInitialization, ZeroInitResidualZeroesTheLastBatchNormOfEachBlockAlone
   SingleProcessCollectives one;
   auto c = wide_case();
   c.encoder.zero_init_residual = true;
-  nn_test::RankNetwork net(c, one);
+  test::RankNetwork net(c, one);
   int zeroed = 0;
   for (const auto& p : net.store().parameters()) {
     const bool last = p.name.starts_with("layer") && p.name.ends_with(".bn2.weight");
@@ -207,7 +207,7 @@ TEST(ModelInitialization, ZeroInitResidualOfBottlenecksIsTheThirdBatchNorm) {
   SingleProcessCollectives one;
   auto c = wide_case();
   c.encoder = {.depth = 50, .width = 2, .zero_init_residual = true};
-  nn_test::RankNetwork net(c, one);
+  test::RankNetwork net(c, one);
   int zeroed = 0;
   for (const auto& p : net.store().parameters()) {
     if (!p.name.ends_with(".weight")) continue;
@@ -221,13 +221,13 @@ TEST(ModelInitialization, ZeroInitResidualOfBottlenecksIsTheThirdBatchNorm) {
 TEST(ModelInitialization, EveryRankMakesTheSameWeightsAndTheSeedChangesThem) {
   SingleProcessCollectives one;
   const auto c = wide_case();
-  nn_test::RankNetwork alone(c, one, 1, 7);
+  test::RankNetwork alone(c, one, 1, 7);
   const auto expected = alone.values();
   run_ranks(4, [&](Collectives& ranks) {
-    nn_test::RankNetwork net(c, ranks, 1, 7);
+    test::RankNetwork net(c, ranks, 1, 7);
     EXPECT_TRUE(test::same_bits(net.values(), expected)) << "rank " << ranks.rank();
   });
-  nn_test::RankNetwork other(c, one, 1, 8);
+  test::RankNetwork other(c, one, 1, 8);
   EXPECT_FALSE(test::same_bits(other.values(), expected));
 }
 

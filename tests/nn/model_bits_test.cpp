@@ -6,9 +6,9 @@
 
 #include "src/comm/single_process_collectives.h"
 #include "tests/harness/thread_collectives.h"
-#include "tests/nn/network_case.h"
+#include "tests/nn/network_support.h"
 
-namespace simclr::nn_test {
+namespace simclr::test {
 namespace {
 
 using test::same_bits;
@@ -214,4 +214,4 @@ TEST(Model, PaddingAndGapsStayZero) {
 }
 
 }  // namespace
-}  // namespace simclr::nn_test
+}  // namespace simclr::test

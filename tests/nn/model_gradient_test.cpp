@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "src/comm/single_process_collectives.h"
-#include "tests/nn/network_case.h"
+#include "tests/nn/network_support.h"
 
-namespace simclr::nn_test {
+namespace simclr::test {
 namespace {
 
 // Of ||g||. Float32 through ten to fifty layers comes to 8e-5 at most, through eighteen to 1.4e-5. A unit whose sign
@@ -170,4 +170,4 @@ TEST(ReferenceNetwork, SlopesAreTheLimitOfDifferences) {
 }
 
 }  // namespace
-}  // namespace simclr::nn_test
+}  // namespace simclr::test

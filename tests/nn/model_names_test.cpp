@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "src/comm/single_process_collectives.h"
-#include "tests/nn/network_case.h"
+#include "tests/nn/network_support.h"
 
 namespace simclr {
 namespace {
@@ -76,14 +76,14 @@ Named sorted_store(const auto& entries) {
   return out;
 }
 
-void expect_state(const nn_test::NetworkCase& c, const StateDict& want) {
+void expect_state(const test::NetworkCase& c, const StateDict& want) {
   SingleProcessCollectives one;
-  nn_test::RankNetwork net(c, one);
+  test::RankNetwork net(c, one);
   EXPECT_EQ(sorted_store(net.store().parameters()), sorted(want.parameters));
   EXPECT_EQ(sorted_store(net.store().buffers()), sorted(want.buffers));
 }
 
-nn_test::NetworkCase small_batch(EncoderSettings encoder, ProjectorSettings projector) {
+test::NetworkCase small_batch(EncoderSettings encoder, ProjectorSettings projector) {
   return {.name = "", .encoder = encoder, .projector = projector, .shards = 1, .images_per_shard = 1};
 }
 
@@ -146,7 +146,7 @@ TEST(ModelNames, ResNet50) {
   c.image_size = 32;
   expect_state(c, want);
   SingleProcessCollectives one;
-  nn_test::RankNetwork net(c, one);
+  test::RankNetwork net(c, one);
   EXPECT_EQ(net.model().representation_size(), 2048);
   // torchvision's resnet50 has 25,557,032 parameters, of which its classifier has 2,049,000.
   EXPECT_EQ(net.store().element_count() - (16 * 2048 + 16), 25557032 - 2049000);
@@ -158,7 +158,7 @@ TEST(ModelNames, DepthsHaveTheSizesOfTorchvision) {
   for (const auto& [depth, elements] : {std::pair{18, 11689512 - 513000}, std::pair{34, 21797672 - 513000}}) {
     auto c = small_batch({.depth = depth, .stem = Stem::kImagenet}, {.layers = 1, .hidden = 16, .output = 16});
     c.image_size = 32;
-    nn_test::RankNetwork net(c, one);
+    test::RankNetwork net(c, one);
     EXPECT_EQ(net.store().element_count() - (16 * 512 + 16), elements) << depth;
   }
 }
@@ -171,7 +171,7 @@ TEST(ModelNames, ProjectorOfThreeLayersWithBatchNorm) {
   want.add_norm("projector.1", 20);
   want.add_norm("projector.4", 20);
   SingleProcessCollectives one;
-  nn_test::RankNetwork net(small_batch({.depth = 10, .width = 8}, {.layers = 3, .hidden = 20, .output = 6}), one);
+  test::RankNetwork net(small_batch({.depth = 10, .width = 8}, {.layers = 3, .hidden = 20, .output = 6}), one);
   Named got;
   for (const auto& entry : sorted_store(net.store().parameters()))
     if (entry.first.starts_with("projector")) got.push_back(entry);
@@ -180,7 +180,7 @@ TEST(ModelNames, ProjectorOfThreeLayersWithBatchNorm) {
 
 TEST(ModelNames, OnlyBatchNormGradientsAreGlobalAlready) {
   SingleProcessCollectives one;
-  nn_test::RankNetwork net(small_batch({.depth = 10, .width = 8}, {.layers = 2, .hidden = 20, .output = 6}), one);
+  test::RankNetwork net(small_batch({.depth = 10, .width = 8}, {.layers = 2, .hidden = 20, .output = 6}), one);
   for (const auto& p : net.store().parameters()) {
     const bool norm = p.one_dimensional() && p.name != "projector.3.bias";
     EXPECT_EQ(p.scope == GradientScope::kGlobal, norm) << p.name;
@@ -191,7 +191,7 @@ TEST(ModelNames, RepresentationAndWorkOfOneStep) {
   SingleProcessCollectives one;
   auto c = small_batch({.depth = 10, .width = 8}, {.layers = 2, .hidden = 20, .output = 6});
   c.shards = 4;
-  nn_test::RankNetwork net(c, one);
+  test::RankNetwork net(c, one);
   EXPECT_EQ(net.model().representation_size(), 64);
   // Multiply-adds of one image of 8x8: places * out * in * kernel^2, stage by stage.
   const double encoder = 64 * 8 * 3 * 9 + 2 * 64 * 8 * 8 * 9  // stem, layer1

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "tests/kernels/kernel_test_utils.h"
+#include "tests/kernels/kernel_support.h"
 
 namespace simclr {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "tests/nn/dual.h"
 
-namespace simclr::nn_test {
+namespace simclr::test {
 
 template <typename T>
 struct Maps {
@@ -109,4 +109,4 @@ std::pair<T, T> mean_and_variance(const Maps<T>& x, int64_t c, double count, InG
   return {mean, var};
 }
 
-}  // namespace simclr::nn_test
+}  // namespace simclr::test

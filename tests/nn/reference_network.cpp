@@ -6,7 +6,7 @@
 
 #include "tests/nn/reference_layers.h"
 
-namespace simclr::nn_test {
+namespace simclr::test {
 namespace {
 
 // One forward pass: the weights and what all layers of it share. T: double or Dual.
@@ -148,4 +148,4 @@ std::vector<double> ReferenceNetwork::encode(const Tensors& weights, const std::
   return Pass<double>{weights, settings_, samples_, false}.encoder(images<double>(x, image_size_)).data;
 }
 
-}  // namespace simclr::nn_test
+}  // namespace simclr::test

@@ -11,7 +11,7 @@
 #include "src/config/settings.h"
 #include "tests/nn/dual.h"
 
-namespace simclr::nn_test {
+namespace simclr::test {
 
 // Weights and running statistics by torchvision's names.
 using Tensors = std::map<std::string, std::vector<double>>;
@@ -51,4 +51,4 @@ class ReferenceNetwork {
   int64_t image_size_, samples_;
 };
 
-}  // namespace simclr::nn_test
+}  // namespace simclr::test

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/kernels/kernel_test_utils.h"
+#include "tests/kernels/kernel_support.h"
 
 namespace simclr {
 namespace {

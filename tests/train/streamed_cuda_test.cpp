@@ -13,7 +13,7 @@
 #include "src/train/trainer.h"
 #include "src/train/training_setup.h"
 #include "tests/base/temporary_folder.h"
-#include "tests/train/small_run.h"
+#include "tests/train/train_support.h"
 
 namespace simclr {
 namespace {

@@ -13,14 +13,14 @@
 
 #include "src/comm/agreement.h"
 #include "src/train/training_setup.h"
-#include "tests/checkpoint/test_files.h"
+#include "tests/checkpoint/checkpoint_support.h"
 #include "tests/harness/thread_collectives.h"
-#include "tests/train/small_run.h"
+#include "tests/train/train_support.h"
 
 namespace simclr {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 constexpr int kRanks = 2;
 constexpr int64_t kSteps = kSmallSteps;

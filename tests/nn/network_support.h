@@ -10,10 +10,10 @@
 
 #include "src/comm/gradient_reducer.h"
 #include "src/nn/model.h"
-#include "tests/kernels/kernel_test_utils.h"
+#include "tests/kernels/kernel_support.h"
 #include "tests/nn/reference_network.h"
 
-namespace simclr::nn_test {
+namespace simclr::test {
 
 struct NetworkCase {
   std::string name;
@@ -150,4 +150,4 @@ class RankNetwork {
   Buffer images_, grad_z_;
 };
 
-}  // namespace simclr::nn_test
+}  // namespace simclr::test

@@ -6,9 +6,9 @@
 #include "kernels/infonce/streaming.h"
 #include "kernels/l2_normalize/l2_normalize.h"
 #include "tests/kernels/cuda_support.h"
-#include "tests/loss/infonce_testing.h"
+#include "tests/loss/infonce_support.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 template <typename T>
 std::span<T> span_of(const test::DeviceArray<T>& array) {
@@ -49,4 +49,4 @@ inline CudaMeasured measure_on_cuda(const std::vector<float>& z, const InfoNcePr
   return {.loss = loss.download()[0], .e = e.plain(), .grad_z = grad_z.plain()};
 }
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

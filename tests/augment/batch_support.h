@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "kernels/augment/augment_batch.h"
-#include "tests/augment/images.h"
+#include "tests/augment/image_support.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 // Images of noise, {height, width} each, side by side with a few bytes between them.
 struct ImageArray {
@@ -77,4 +77,4 @@ class CpuRender {
   Exec exec_;
 };
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

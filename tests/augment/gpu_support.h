@@ -10,16 +10,14 @@
 
 #include "src/data/dataset.h"
 #include "src/device/context.h"
+#include "tests/augment/image_support.h"
 #include "tests/kernels/cuda_support.h"
-
-// After it: brings a namespace simclr::testing, in whose presence the header above would not find GoogleTest's.
-#include "tests/augment/images.h"
 
 namespace simclr {
 
 // 24 to 40 pixels high, 30 to 34 wide; the largest are 16 and 33.
-inline testing::TestImage odd_image(int64_t i) {
-  return testing::noise_image(24 + i % 17, 30 + i % 5, static_cast<uint32_t>(i));
+inline test::TestImage odd_image(int64_t i) {
+  return test::noise_image(24 + i % 17, 30 + i % 5, static_cast<uint32_t>(i));
 }
 
 // Images that are made when somebody asks; `decodes`: the set says so, as those of JPEG files do.
@@ -32,7 +30,7 @@ class OddImages : public Dataset {
   std::string fingerprint(const Beat&) const override { return ""; }
   bool decodes() const override { return decodes_; }
   PlanarImage image(int64_t i, std::vector<uint8_t>& storage) const override {
-    testing::TestImage made = odd_image(i);
+    test::TestImage made = odd_image(i);
     storage = std::move(made.pixels);
     return {storage.data(), made.height, made.width};
   }

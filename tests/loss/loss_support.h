@@ -11,7 +11,7 @@
 #include "kernels/common/philox.h"
 #include "kernels/common/views.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
@@ -110,4 +110,4 @@ Comparison compare(const std::vector<T>& actual, const std::vector<double>& expe
   return {.direction_error = 1 - dot(a, expected) / (norm(a) * norm(expected)), .scale = norm(a) / norm(expected)};
 }
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

@@ -8,7 +8,7 @@
 
 #include "kernels/augment/augment.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 // Owns the pixels of one image, planar [3, height, width].
 struct TestImage {
@@ -77,4 +77,4 @@ inline ViewParams usual_views(int64_t size) {
           .inverse_std = {4.0f, 5.0f, 3.0f}};
 }
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

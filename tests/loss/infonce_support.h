@@ -11,9 +11,9 @@
 
 #include "kernels/infonce/infonce.h"
 #include "kernels/infonce/infonce_ref.h"
-#include "tests/loss/loss_testing.h"
+#include "tests/loss/loss_support.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 // A rank that owns all shards.
 inline InfoNceProblem problem(int64_t n, int64_t shards, int64_t columns, double temperature = 0.2,
@@ -113,4 +113,4 @@ inline std::vector<std::vector<float>> extreme_rows() {
           zeros};
 }
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

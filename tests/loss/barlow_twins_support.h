@@ -11,9 +11,9 @@
 
 #include "kernels/barlow_twins/barlow_twins.h"
 #include "kernels/barlow_twins/barlow_twins_ref.h"
-#include "tests/loss/loss_testing.h"
+#include "tests/loss/loss_support.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 // A rank that owns all shards.
 inline BarlowTwinsProblem barlow_problem(int64_t n, int64_t shards, int64_t columns, double lambda = 0.005,
@@ -120,4 +120,4 @@ inline std::vector<BarlowTwinsExtreme> barlow_extremes() {
   };
 }
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

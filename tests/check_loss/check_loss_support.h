@@ -11,7 +11,7 @@
 #include "src/check_loss/training_infonce.h"
 #include "tests/data/npy_support.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 template <typename T>
 struct WholeLoss {
@@ -61,4 +61,4 @@ ViewPair view_pair(const std::vector<T>& z, int64_t columns) {
                     npy_matrix(std::vector<T>(z.begin() + half, z.end()), columns)}};
 }
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

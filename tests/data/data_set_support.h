@@ -13,7 +13,7 @@
 #include "src/base/file.h"
 #include "tests/base/temporary_folder.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 inline void write_bytes(const std::filesystem::path& file, std::string_view bytes) {
   make_directories(file.parent_path());
@@ -33,4 +33,4 @@ std::string refusal(Read&& read) {
   return "read without an error";
 }
 
-}  // namespace simclr::testing
+}  // namespace simclr::test

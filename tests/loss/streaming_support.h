@@ -3,9 +3,9 @@
 
 #include "kernels/infonce/streaming.h"
 #include "src/device/context.h"
-#include "tests/loss/infonce_testing.h"
+#include "tests/loss/infonce_support.h"
 
-namespace simclr::testing {
+namespace simclr::test {
 
 struct StreamingOutputs {
   std::vector<double> shard_loss, losses, log_denominators;
@@ -43,4 +43,4 @@ inline StreamingOutputs run_streaming(const std::vector<float>& e, const InfoNce
   return {shard_loss, {saved.losses, saved.losses + p.anchors()}, own, grad_e.dense(), grad_e.padding_is_zero()};
 }
 
-}  // namespace simclr::testing
+}  // namespace simclr::test
