@@ -84,36 +84,66 @@ std::byte* pack_weights(const CpuExec& exec, const CpuConv2dPlan& c, const float
 
 // And back: a gradient in the library's layout to plain OIHW.
 void unpack_gradient(const CpuExec& exec, const CpuConv2dPlan& c, const float* packed, float* grad_weight) {
-  if (!c.pads_weights()) return repack(exec, c.grad_weights, packed, c.plain_weights, grad_weight);
+  if (!c.pads_weights()) return repack(exec, c.backward_weights.grad_weights, packed, c.plain_weights, grad_weight);
   const Workspace workspace = cut_workspace(exec, c, 0);
-  repack(exec, c.grad_weights, packed, c.plain_weights, workspace.padded);
+  repack(exec, c.backward_weights.grad_weights, packed, c.plain_weights, workspace.padded);
   const auto& p = c.params();
   const int64_t taps = p.kernel * p.kernel, real = p.in_channels * taps, whole = c.library_in * taps;
   for (int64_t o = 0; o < p.out_channels; ++o) std::copy_n(workspace.padded + o * whole, real, grad_weight + o * real);
 }
 
-memory thread_scratchpad(const CpuExec& exec, int thread, size_t bytes) {
-  SIMCLR_CHECK(bytes <= exec.thread_scratch_bytes, "convolution needs {} bytes of scratch per thread, {} are there",
-               bytes, exec.thread_scratch_bytes);
-  return {scratchpad_desc(bytes), onednn::cpu_engine(), exec.scratch_of(thread)};
+// The scratch of one thread, handed out in pieces.
+class ThreadScratch {
+ public:
+  ThreadScratch(const CpuExec& exec, int thread, size_t bytes) : next_(exec.scratch_of(thread)) {
+    SIMCLR_CHECK(bytes <= exec.thread_scratch_bytes, "convolution needs {} bytes of scratch per thread, {} are there",
+                 bytes, exec.thread_scratch_bytes);
+  }
+  memory take(const memory::desc& desc) {
+    std::byte* at = next_;
+    next_ += round_up_256(desc.get_size());
+    return {desc, onednn::cpu_engine(), at};
+  }
+
+ private:
+  std::byte* next_;
+};
+
+void copy(memory from, memory to) {
+  auto& stream = onednn::thread_stream();
+  dnnl::reorder(from, to).execute(stream, from, to);
+}
+
+// A shard's map as the primitive reads it: itself, or a copy in the layout `plain` where there is one.
+memory as_input(const memory& map, const memory::desc& plain, ThreadScratch& scratch) {
+  if (plain.is_zero()) return map;
+  const memory inside = scratch.take(plain);
+  copy(map, inside);
+  return inside;
 }
 
 struct Maps {
   const memory::desc& shard;
   const void* all;
+  memory of(int64_t s) const { return {shard, onednn::cpu_engine(), shard_of(all, shard, s)}; }
 };
 
 // output = convolution of input, a call for each shard.
 void convolve(const CpuExec& exec, const CpuConv2dPlan& c, const CpuConvolution& convolution, const Maps& input,
               const void* weights, const Maps& output) {
   parallel_for(exec, c.params().shards, [&](int64_t s, int thread) {
-    const auto& engine = onednn::cpu_engine();
+    ThreadScratch scratch(exec, thread, thread_bytes(convolution));
+    const memory scratchpad = scratch.take(scratchpad_desc(convolution.scratch_bytes));
+    const memory from = as_input(input.of(s), convolution.plain_input, scratch), to = output.of(s);
+    const bool copied = !convolution.plain_output.is_zero();
+    const memory result = copied ? scratch.take(convolution.plain_output) : to;
     convolution.primitive.execute(
         onednn::thread_stream(),
-        {{convolution.input, memory(input.shard, engine, shard_of(input.all, input.shard, s))},
-         {DNNL_ARG_WEIGHTS, memory(convolution.weights, engine, const_cast<void*>(weights))},
-         {convolution.output, memory(output.shard, engine, shard_of(output.all, output.shard, s))},
-         {DNNL_ARG_SCRATCHPAD, thread_scratchpad(exec, thread, convolution.scratch_bytes)}});
+        {{convolution.input, from},
+         {DNNL_ARG_WEIGHTS, memory(convolution.weights, onednn::cpu_engine(), const_cast<void*>(weights))},
+         {convolution.output, result},
+         {DNNL_ARG_SCRATCHPAD, scratchpad}});
+    if (copied) copy(result, to);
   });
 }
 
@@ -152,15 +182,19 @@ void backward_weights(const CpuExec& exec, const Conv2dPlan& plan, const float* 
       return reinterpret_cast<float*>(parts + c.grad_stride() * static_cast<size_t>(s));
     };
     const void* input = library_input(exec, c, x);
+    const CpuBackwardWeights& convolution = c.backward_weights;
+    const Maps all_x{c.x, input}, all_y{c.y, grad_y};
     parallel_for(exec, shards, [&](int64_t s, int thread) {
-      const auto& engine = onednn::cpu_engine();
-      c.backward_weights.execute(onednn::thread_stream(),
-                                 {{DNNL_ARG_SRC, memory(c.x, engine, shard_of(input, c.x, s))},
-                                  {DNNL_ARG_DIFF_DST, memory(c.y, engine, shard_of(grad_y, c.y, s))},
-                                  {DNNL_ARG_DIFF_WEIGHTS, memory(c.grad_weights, engine, part(s))},
-                                  {DNNL_ARG_SCRATCHPAD, thread_scratchpad(exec, thread, c.weights_scratch)}});
+      ThreadScratch scratch(exec, thread, thread_bytes(convolution));
+      const memory scratchpad = scratch.take(scratchpad_desc(convolution.scratch_bytes));
+      convolution.primitive.execute(
+          onednn::thread_stream(),
+          {{DNNL_ARG_SRC, as_input(all_x.of(s), convolution.plain_x, scratch)},
+           {DNNL_ARG_DIFF_DST, as_input(all_y.of(s), convolution.plain_y, scratch)},
+           {DNNL_ARG_DIFF_WEIGHTS, memory(convolution.grad_weights, onednn::cpu_engine(), part(s))},
+           {DNNL_ARG_SCRATCHPAD, scratchpad}});
     });
-    const auto elements = static_cast<int64_t>(c.grad_weights.get_size() / sizeof(float));
+    const auto elements = static_cast<int64_t>(convolution.grad_weights.get_size() / sizeof(float));
     parallel_for(exec, (elements + kSumChunk - 1) / kSumChunk, [&](int64_t chunk, int) {
       ordered_tree_sum<float>(part, shards, chunk * kSumChunk, std::min(elements, (chunk + 1) * kSumChunk));
     });

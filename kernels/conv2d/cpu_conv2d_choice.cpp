@@ -9,7 +9,7 @@ namespace simclr::conv2d {
 namespace {
 
 constexpr std::string_view kBetween = "; ";
-constexpr std::string_view kNames[] = {"direct", "winograd", "winograd_shared"};  // by CpuAlgorithm
+constexpr std::string_view kNames[] = {"direct", "winograd", "winograd_shared", "gemm"};  // by CpuAlgorithm
 
 bool has_pass(const Conv2dParams& p, Pass pass) {
   return !p.input_is_images || pass != Pass::kBackwardData;
@@ -37,7 +37,7 @@ CpuCandidates candidates_of(const Conv2dParams& p, DataType stored, bool library
         list.push_back(CpuAlgorithm::kWinogradShared);
       if (wanted || winograd_is_faster(p, pass)) list.push_back(CpuAlgorithm::kWinograd);
     }
-    list.push_back(CpuAlgorithm::kDirect);
+    list.insert(list.end(), {CpuAlgorithm::kDirect, CpuAlgorithm::kGemm, CpuAlgorithm::kDirect});
   }
   return candidates;
 }
@@ -58,8 +58,8 @@ CpuCandidates candidates_of(const Conv2dParams& p, const std::string& choice) {
   }
   if (!good || !rest.empty())
     fail(ExitCode::kDevice,
-         "'{}' is no list of convolutions on a CPU, each of them {}, {} or {}; start one build on all ranks", choice,
-         kNames[0], kNames[1], kNames[2]);
+         "'{}' does not list the convolutions of a CPU, each of them {}; start one build on all ranks", choice,
+         fmt::join(kNames, ", "));
   return candidates;
 }
 

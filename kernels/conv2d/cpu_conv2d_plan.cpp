@@ -1,6 +1,7 @@
 #include "kernels/conv2d/cpu_conv2d_plan.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "kernels/common/views.h"
 #include "onednn_create.h"
@@ -16,12 +17,32 @@ memory::desc activation_desc(memory::data_type type, int64_t samples, int64_t ch
   return {{samples, channels, height, width}, type, channel_block() == 16 ? Format::nChw16c : Format::nChw8c};
 }
 
-// What describe(algorithm) makes, or nothing where the library has no such Winograd convolution.
+// The maps and weights of a convolution, as the library computes it by im2col and a matrix product: plain layouts.
+onednn::ConvolutionArgs plain(const onednn::ConvolutionArgs& blocked) {
+  onednn::ConvolutionArgs args = blocked;
+  args.src = {blocked.src.dims(), blocked.src.data_type(), Format::nchw};
+  args.dst = {blocked.dst.dims(), blocked.dst.data_type(), Format::nchw};
+  args.weights = {blocked.weights.dims(), blocked.weights.data_type(), Format::oihw};
+  return args;
+}
+
+bool is_reference_code(std::string_view implementation) {
+  return implementation.starts_with("ref");
+}
+
+// How a convolution is made: by which algorithm, and whether the library's reference code will do.
+struct Attempt {
+  CpuAlgorithm algorithm = CpuAlgorithm::kDirect;
+  bool reference_will_do = true;
+};
+
+// What describe(algorithm) makes, or nothing where the library has no such convolution.
 template <typename Describe>
-auto if_there(CpuAlgorithm algorithm, const Describe& describe) {
+auto if_there(const Attempt& attempt, const Describe& describe) {
   std::optional<decltype(describe(dnnl::algorithm::convolution_direct))> pd;
-  if (algorithm == CpuAlgorithm::kDirect) {
+  if (attempt.algorithm == CpuAlgorithm::kDirect || attempt.algorithm == CpuAlgorithm::kGemm) {
     pd = describe(dnnl::algorithm::convolution_direct);
+    if (!attempt.reference_will_do && is_reference_code(pd->impl_info_str())) pd.reset();
     return pd;
   }
   try {
@@ -32,11 +53,11 @@ auto if_there(CpuAlgorithm algorithm, const Describe& describe) {
   return pd;
 }
 
-// The first candidate that make() finds in the library.
+// The first candidate that make() finds in the library. Reference code is taken only where nothing is left to try.
 template <typename Make>
 CpuAlgorithm first_of(const Conv2dParams& p, const std::vector<CpuAlgorithm>& candidates, const Make& make) {
-  for (const CpuAlgorithm algorithm : candidates)
-    if (make(algorithm)) return algorithm;
+  for (size_t i = 0; i < candidates.size(); ++i)
+    if (make(Attempt{candidates[i], i + 1 == candidates.size()})) return candidates[i];
   fail(ExitCode::kDevice,
        "oneDNN {}.{} has no Winograd convolution of {} to {} channels, window {}, stride {}, on this processor, unlike "
        "that of rank 0; use hosts of one kind, or model.convolution: direct",
@@ -51,7 +72,7 @@ bool library_has_winograd() {
     const memory::desc map = activation_desc(memory::data_type::f32, 1, channel_block(), kSize, kSize);
     const memory::desc weights({channel_block(), channel_block(), 3, 3}, memory::data_type::f32, Format::any);
     const onednn::ConvolutionArgs args{map, weights, map, {1, 1}, {1, 1}, {1, 1}};
-    return if_there(CpuAlgorithm::kWinograd,
+    return if_there({CpuAlgorithm::kWinograd},
                     [&](dnnl::algorithm algorithm) {
                       return onednn::describe_forward(onednn::cpu_engine(), dnnl::prop_kind::forward_training,
                                                       algorithm, args, {});
@@ -61,13 +82,20 @@ bool library_has_winograd() {
   return has;
 }
 
+// The plain copies of input and output that kGemm works on; empty for the others.
+void set_plain(CpuAlgorithm algorithm, const memory::desc& input, const memory::desc& output, memory::desc& plain_input,
+               memory::desc& plain_output) {
+  if (algorithm == CpuAlgorithm::kGemm) plain_input = input, plain_output = output;
+}
+
 // x to y, or, with weights turned and maps changed over, grad_y to grad_x. False where the library has none.
 // For inference the library takes weights that are transformed already.
-bool make_forward(const onednn::ConvolutionArgs& args, const dnnl::primitive_attr& attr, CpuAlgorithm algorithm,
+bool make_forward(const onednn::ConvolutionArgs& blocked, const dnnl::primitive_attr& attr, const Attempt& attempt,
                   CpuConvolution& convolution, std::string& name) {
-  const bool shared = algorithm == CpuAlgorithm::kWinogradShared;
+  const onednn::ConvolutionArgs args = attempt.algorithm == CpuAlgorithm::kGemm ? plain(blocked) : blocked;
+  const bool shared = attempt.algorithm == CpuAlgorithm::kWinogradShared;
   const auto kind = shared ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training;
-  const auto pd = if_there(algorithm, [&](dnnl::algorithm by) {
+  const auto pd = if_there(attempt, [&](dnnl::algorithm by) {
     return onednn::describe_forward(onednn::cpu_engine(), kind, by, args, attr);
   });
   if (!pd) return false;
@@ -78,9 +106,64 @@ bool make_forward(const onednn::ConvolutionArgs& args, const dnnl::primitive_att
                  .output = DNNL_ARG_DST,
                  .weights = pd->weights_desc(),
                  .transformed = layout,
-                 .scratch_bytes = pd->scratchpad_desc().get_size()};
+                 .scratch_bytes = pd->scratchpad_desc().get_size(),
+                 .plain_input = {},
+                 .plain_output = {}};
+  set_plain(attempt.algorithm, args.src, args.dst, convolution.plain_input, convolution.plain_output);
   name = pd->impl_info_str();
   return true;
+}
+
+// A backward pass asks for a forward one of the same shape, whatever computes that.
+auto forward_hint(const onednn::ConvolutionArgs& args, const dnnl::primitive_attr& attr) {
+  return onednn::describe_forward(onednn::cpu_engine(), dnnl::prop_kind::forward_training,
+                                  dnnl::algorithm::convolution_direct, args, attr);
+}
+
+bool make_backward_data(const onednn::ConvolutionArgs& blocked, const dnnl::primitive_attr& attr,
+                        const Attempt& attempt, CpuConvolution& convolution, std::string& name) {
+  const onednn::ConvolutionArgs args = attempt.algorithm == CpuAlgorithm::kGemm ? plain(blocked) : blocked;
+  const auto hint = forward_hint(args, attr);
+  const auto pd = if_there(attempt, [&](dnnl::algorithm by) {
+    return onednn::describe_backward_data(onednn::cpu_engine(), by, args, attr, hint);
+  });
+  if (!pd) return false;
+  convolution = {.primitive = dnnl::convolution_backward_data(*pd),
+                 .input = DNNL_ARG_DIFF_DST,
+                 .output = DNNL_ARG_DIFF_SRC,
+                 .weights = pd->weights_desc(),
+                 .transformed = {},
+                 .scratch_bytes = pd->scratchpad_desc().get_size(),
+                 .plain_input = {},
+                 .plain_output = {}};
+  set_plain(attempt.algorithm, args.dst, args.src, convolution.plain_input, convolution.plain_output);
+  name = pd->impl_info_str();
+  return true;
+}
+
+bool make_backward_weights(const onednn::ConvolutionArgs& blocked, const dnnl::primitive_attr& attr,
+                           const Attempt& attempt, CpuBackwardWeights& convolution, std::string& name) {
+  const onednn::ConvolutionArgs args = attempt.algorithm == CpuAlgorithm::kGemm ? plain(blocked) : blocked;
+  onednn::ConvolutionArgs of_hint = args;
+  of_hint.weights = {args.weights.dims(), args.src.data_type(),
+                     attempt.algorithm == CpuAlgorithm::kGemm ? Format::oihw : Format::any};
+  const auto hint = forward_hint(of_hint, attr);
+  const auto pd = if_there(attempt, [&](dnnl::algorithm by) {
+    return onednn::describe_backward_weights(onednn::cpu_engine(), by, args, attr, hint);
+  });
+  if (!pd) return false;
+  convolution = {.primitive = dnnl::convolution_backward_weights(*pd),
+                 .grad_weights = pd->diff_weights_desc(),
+                 .scratch_bytes = pd->scratchpad_desc().get_size(),
+                 .plain_x = {},
+                 .plain_y = {}};
+  set_plain(attempt.algorithm, args.src, args.dst, convolution.plain_x, convolution.plain_y);
+  name = pd->impl_info_str();
+  return true;
+}
+
+size_t with_copies(size_t own, const memory::desc& first, const memory::desc& second) {
+  return round_up_256(own) + round_up_256(first.get_size()) + second.get_size();
 }
 
 }  // namespace
@@ -90,7 +173,6 @@ CpuConv2dPlan::CpuConv2dPlan(const Conv2dParams& p, DataType stored, const std::
       library_in(p.input_is_images ? p.in_channels : std::max(p.in_channels, channel_block())),
       rounds_images(p.input_is_images && stored == DataType::kBfloat16) {
   const onednn::SingleThreadScope single;
-  const auto& engine = onednn::cpu_engine();
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
 
@@ -106,62 +188,50 @@ CpuConv2dPlan::CpuConv2dPlan(const Conv2dParams& p, DataType stored, const std::
   const int64_t right_w = (p.out_width() - 1) * p.stride + p.kernel - p.width - p.padding;
   onednn::ConvolutionArgs args{
       x, {weight_dims, type, Format::any}, y, {p.stride, p.stride}, {p.padding, p.padding}, {right_h, right_w}};
-  // Backward passes ask for a forward one of the same shape, whatever computes that.
-  const auto hint = onednn::describe_forward(engine, dnnl::prop_kind::forward_training,
-                                             dnnl::algorithm::convolution_direct, args, attr);
   const CpuCandidates candidates =
       choice.empty() ? candidates_of(p, stored, library_has_winograd()) : candidates_of(p, choice);
 
-  algorithms_[0] = first_of(
-      p, candidates[0], [&](CpuAlgorithm algorithm) { return make_forward(args, attr, algorithm, forward, names); });
-
+  algorithms_[0] = first_of(p, candidates[0],
+                            [&](const Attempt& attempt) { return make_forward(args, attr, attempt, forward, names); });
+  std::string name;
   if (!p.input_is_images) {
-    std::string name;
-    algorithms_[1] = first_of(p, candidates[1], [&](CpuAlgorithm algorithm) {
-      if (algorithm == CpuAlgorithm::kWinogradShared) {
-        if (!is_winograd_shape(p)) return false;
-        onednn::ConvolutionArgs turned = args;
-        turned.src = y, turned.dst = x;
-        turned.weights = {{library_in, p.out_channels, p.kernel, p.kernel}, type, Format::any};
-        return make_forward(turned, attr, algorithm, backward_data, name);
-      }
-      const auto pd = if_there(
-          algorithm, [&](dnnl::algorithm by) { return onednn::describe_backward_data(engine, by, args, attr, hint); });
-      if (!pd) return false;
-      backward_data = {.primitive = dnnl::convolution_backward_data(*pd),
-                       .input = DNNL_ARG_DIFF_DST,
-                       .output = DNNL_ARG_DIFF_SRC,
-                       .weights = pd->weights_desc(),
-                       .transformed = {},
-                       .scratch_bytes = pd->scratchpad_desc().get_size()};
-      name = pd->impl_info_str();
-      return true;
+    algorithms_[1] = first_of(p, candidates[1], [&](const Attempt& attempt) {
+      if (attempt.algorithm != CpuAlgorithm::kWinogradShared)
+        return make_backward_data(args, attr, attempt, backward_data, name);
+      if (!is_winograd_shape(p)) return false;
+      onednn::ConvolutionArgs turned = args;
+      turned.src = y, turned.dst = x;
+      turned.weights = {{library_in, p.out_channels, p.kernel, p.kernel}, type, Format::any};
+      return make_forward(turned, attr, attempt, backward_data, name);
     });
     names += ", " + name;
   }
   args.weights = {weight_dims, memory::data_type::f32, Format::any};  // a gradient is float32 in every precision
-  algorithms_[2] = first_of(p, candidates[2], [&](CpuAlgorithm algorithm) {
-    const auto pd = if_there(
-        algorithm, [&](dnnl::algorithm by) { return onednn::describe_backward_weights(engine, by, args, attr, hint); });
-    if (!pd) return false;
-    backward_weights = dnnl::convolution_backward_weights(*pd);
-    grad_weights = pd->diff_weights_desc();
-    weights_scratch = pd->scratchpad_desc().get_size();
-    names += std::string(", ") + pd->impl_info_str();
-    return true;
+  algorithms_[2] = first_of(p, candidates[2], [&](const Attempt& attempt) {
+    return make_backward_weights(args, attr, attempt, backward_weights, name);
   });
+  names += ", " + name;
+}
+
+size_t thread_bytes(const CpuConvolution& c) {
+  return with_copies(c.scratch_bytes, c.plain_input, c.plain_output);
+}
+
+size_t thread_bytes(const CpuBackwardWeights& c) {
+  return with_copies(c.scratch_bytes, c.plain_x, c.plain_y);
 }
 
 size_t CpuConv2dPlan::grad_stride() const {
-  return round_up_256(grad_weights.get_size());
+  return round_up_256(backward_weights.grad_weights.get_size());
 }
 
 ScratchNeed CpuConv2dPlan::scratch() const {
   const size_t packed =
       std::max(forward.weights.get_size(), params().input_is_images ? 0 : backward_data.weights.get_size());
-  return {.workspace_bytes = round_up_256(padded_bytes()) + round_up_256(image_bytes()) +
-                             std::max(packed, grad_stride() * static_cast<size_t>(params().shards)),
-          .thread_bytes = std::max({forward.scratch_bytes, backward_data.scratch_bytes, weights_scratch})};
+  return {
+      .workspace_bytes = round_up_256(padded_bytes()) + round_up_256(image_bytes()) +
+                         std::max(packed, grad_stride() * static_cast<size_t>(params().shards)),
+      .thread_bytes = std::max({thread_bytes(forward), thread_bytes(backward_data), thread_bytes(backward_weights)})};
 }
 
 }  // namespace simclr::conv2d

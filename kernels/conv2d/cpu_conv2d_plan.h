@@ -19,7 +19,20 @@ struct CpuConvolution {
   dnnl::memory::desc weights;
   std::optional<WinogradLayout> transformed;  // of the weights, where we transform them
   size_t scratch_bytes = 0;
+  dnnl::memory::desc plain_input, plain_output;  // kGemm: NCHW copies that the primitive works on; else empty
 };
+
+// The gradient of a shard's weights.
+struct CpuBackwardWeights {
+  dnnl::primitive primitive;
+  dnnl::memory::desc grad_weights;
+  size_t scratch_bytes = 0;
+  dnnl::memory::desc plain_x, plain_y;  // kGemm, as above
+};
+
+// Scratch of one thread: the primitive's own, then the plain copies.
+size_t thread_bytes(const CpuConvolution& convolution);
+size_t thread_bytes(const CpuBackwardWeights& convolution);
 
 class CpuConv2dPlan final : public Conv2dPlan {
  public:
@@ -43,9 +56,8 @@ class CpuConv2dPlan final : public Conv2dPlan {
   std::string choice() const override { return choice_text(params(), algorithms_); }
 
   CpuConvolution forward, backward_data;
-  dnnl::convolution_backward_weights backward_weights;
-  dnnl::memory::desc x, y, plain_weights, grad_weights;
-  size_t weights_scratch = 0;
+  CpuBackwardWeights backward_weights;
+  dnnl::memory::desc x, y, plain_weights;
   std::string names;
 
  private:

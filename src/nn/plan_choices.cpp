@@ -32,9 +32,11 @@ std::string summarize_cpu_plans(const std::string& text) {
     for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + word.size())) ++found;
     return found;
   };
-  const int winograd = count("winograd"), direct = count("direct");
-  if (winograd == 0) return "direct";
-  return fmt::format("Winograd F(4x4, 3x3) in {} of {} passes, direct in the others", winograd, winograd + direct);
+  const int winograd = count("winograd"), gemm = count("gemm"), all = winograd + gemm + count("direct");
+  std::string summary;
+  if (winograd > 0) summary += fmt::format("Winograd F(4x4, 3x3) in {} of {} passes, ", winograd, all);
+  if (gemm > 0) summary += fmt::format("im2col and a matrix product in {} of {} passes, ", gemm, all);
+  return summary.empty() ? "direct" : summary + "direct in the others";
 }
 
 }  // namespace simclr

@@ -81,10 +81,9 @@ class Conv2dCase : public testing::TestWithParam<Conv2dParams> {};
 
 // Every output is a dot product of floats, so |error| <= n u sum|a||b| with n the number of its terms; the sum of
 // absolute products comes from the reference on absolute values. A wrong term would show: it is sum|a||b| / n big.
-TEST_P(Conv2dCase, AgreesWithPlainLoops) {
-  const Conv2dParams& p = GetParam();
+void expect_plain_loops(const Conv2dParams& p, const std::string& choice) {
   const Inputs in = test::random_inputs(p);
-  const Results got = run(p, 2, in);
+  const Results got = run(p, 2, in, choice);
   const auto x = test::widen(in.x), weight = test::widen(in.weight), grad_y = test::widen(in.grad_y);
   const auto abs_x = test::absolute(in.x), abs_w = test::absolute(in.weight), abs_g = test::absolute(in.grad_y);
   const auto bounded_by = [](const std::vector<double>& sizes, int64_t terms) {
@@ -100,6 +99,14 @@ TEST_P(Conv2dCase, AgreesWithPlainLoops) {
   const auto x_size = conv2d_ref::backward_data(p, abs_g, abs_w);
   EXPECT_TRUE(test::within(got.grad_x, conv2d_ref::backward_data(p, grad_y, weight),
                            bounded_by(x_size, p.out_channels * p.kernel * p.kernel)));
+}
+
+TEST_P(Conv2dCase, AgreesWithPlainLoops) {
+  expect_plain_loops(GetParam(), "");
+}
+
+TEST_P(Conv2dCase, ByMatrixProductsAgreesWithPlainLoops) {
+  expect_plain_loops(GetParam(), GetParam().input_is_images ? "gemm; gemm" : "gemm; gemm; gemm");
 }
 
 // Kernel, stride and padding x channels; sizes and samples go round, so that each is met with each kernel.
@@ -160,7 +167,18 @@ TEST(Conv2d, CountsItsWork) {
 // The library's own plain loops ("ref") are hundreds of times slower: no shape of a narrow or wide ResNet may get them.
 TEST(Conv2d, NoShapeOfAResNetGetsTheLibrarysPlainLoops) {
   const CpuExec cpu{.threads = 1};
-  for (const int64_t width : {4, 8, 10, 16, 24, 31, 64}) {
+  for (const auto& [width, side] : {std::pair<int64_t, int64_t>{4, 16},
+                                    {8, 16},
+                                    {10, 16},
+                                    {16, 16},
+                                    {24, 16},
+                                    {31, 16},
+                                    {64, 16},
+                                    {64, 4},
+                                    {64, 3},
+                                    {32, 2},
+                                    {64, 2},
+                                    {64, 1}}) {
     for (const auto& [in, out, kernel, stride, images] :
          {std::tuple<int64_t, int64_t, int64_t, int64_t, bool>{3, width, 3, 1, true},
           {3, width, 7, 2, true},
@@ -172,14 +190,15 @@ TEST(Conv2d, NoShapeOfAResNetGetsTheLibrarysPlainLoops) {
                                                      .samples = 4,
                                                      .in_channels = in,
                                                      .out_channels = out,
-                                                     .height = 16,
-                                                     .width = 16,
+                                                     .height = side,
+                                                     .width = side,
                                                      .kernel = kernel,
                                                      .stride = stride,
                                                      .padding = kernel / 2,
                                                      .input_is_images = images});
       EXPECT_EQ(plan->describe().find("ref"), std::string::npos)
-          << in << " -> " << out << ", kernel " << kernel << ", stride " << stride << ": " << plan->describe();
+          << in << " -> " << out << " at " << side << ", kernel " << kernel << ", stride " << stride << ": "
+          << plan->describe();
     }
   }
 }

@@ -25,6 +25,9 @@ TEST(PlanNames, OfACpuAreOneSentence) {
             "direct");
   EXPECT_EQ(summarize_cpu_plans("conv1.weight: direct; direct; layer1.0.conv1.weight: winograd; direct; winograd"),
             "Winograd F(4x4, 3x3) in 2 of 5 passes, direct in the others");
+  EXPECT_EQ(
+      summarize_cpu_plans("conv1.weight: direct; gemm; layer1.0.conv1.weight: winograd; direct; gemm"),
+      "Winograd F(4x4, 3x3) in 1 of 5 passes, im2col and a matrix product in 2 of 5 passes, direct in the others");
 }
 
 TEST(PlanChoices, AreThoseOfTheRankUnlessShared) {
