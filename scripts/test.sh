@@ -13,14 +13,15 @@ configure() {
   cmake --preset cpu-release -DSIMCLR_BUILD_TESTS=ON -DSIMCLR_BUILD_BENCH=ON -DCMAKE_COMPILE_WARNING_AS_ERROR=$strict
 }
 
-# Reference values and real images that lie beside the clone in some places; the tests that want them skip otherwise.
+# Real images that are not part of the repository; where the folder is next to the clone, its tests run too.
 if [ -z "${SIMCLR_SHARED:-}" ] && [ -d ../shared ]; then
   SIMCLR_SHARED=$(cd ../shared && pwd)
   export SIMCLR_SHARED
 fi
-echo "SIMCLR_SHARED: ${SIMCLR_SHARED:-not set, tests that need it skip}"
+echo "SIMCLR_SHARED: ${SIMCLR_SHARED:-not set, the tests on real images are skipped}"
 
 stage "packages" scripts/install_deps.sh
 stage "configure" configure
 stage "build" cmake --build --preset cpu-release
+trap 'python3 scripts/skipped_tests.py build/cpu-release' EXIT  # also when a test fails
 stage "test" ctest --preset cpu-release --parallel "$(core_count)" "$@"
