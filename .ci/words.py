@@ -1,6 +1,6 @@
 """The glossary of CONTRIBUTING.md as patterns: words of this project's texts that have a plainer equivalent.
 
-Used by check_text.py. A pattern is matched without regard to case, across line breaks of comments and inside names
+Used by check_text.py. A pattern is matched without regard to case, across line breaks of comments and literals, and inside names
 (`goes_on`, `GoesOn`), so write it in lower case with single spaces. Grammar is not checked: rewrite the sentence.
 """
 import re
@@ -18,11 +18,11 @@ WORDS = [
     (r"tells?|told", "report, log, name, say; told apart: distinguished"),
     (r"so many", "N, at least N, at most N"),
     (r"who(?:m|so)?ever", "name the subject"),
-    (r"behind the end", "past the end, out of range"),
+    (r"behind the (?:end|last|header|names|data)", "past the end, after the header, out of range"),
     (r"wants", "requires, needs"),
     (r"nobody(?:'s)?", "no rank, no caller; is ignored"),
     (r"as ever", "as before, the default"),
-    (r"(?:not|no|any) more(?! than| often| images| steps| bytes| memory)(?= ?[.,;:)\"]| on | there | here )", "no longer"),
+    (r"any more(?!\s+[a-z(])|no more (?:on|there|here)", "no longer"),
     (r"passed over", "skipped, ignored"),
     (r"(?:stands?|stood|standing) in(?! for)(?! line)", "is in; replaces"),
     (r"(?:lies?|lying) in(?! [\[(])", "is in"),
@@ -36,6 +36,12 @@ WORDS = [
     (r"speaks? of", "names, refers to"),
     (r"for want of", "for lack of"),
     (r"mend(?:s|ed|ing)?", "fix, repair"),
+    (r"hear(?:s|d)? of", "receive, know"),
+    (r"leaves? with", "exit with"),
+    (r"way out", "remedy; shutdown"),
+    (r"(?:without|says?) a word", "without a message; reports"),
+    (r"would do", "is allowed, suffices"),
+    (r"for ever", "forever"),
     # American spelling, as identifiers and the field have it.
     (r"colou?r(?<=colour)\w*|grey\w*|(?:behavi|neighb|fav|hon)our\w*|centred?|artefact\w*|licen[c]e\w*|label[l](?:ed|ing)|cancel[l](?:ed|ing)|"
      r"(?:un|de|re|pre)?(?:normal|optim|initial|serial|standard|synchron|recogn|quant|minim|maxim|organ|general|parallel|vector|random|visual|final|util|summar)is(?:e|ed|es|er|ers|ing|ations?)",
@@ -47,7 +53,7 @@ EXCLUDED = (".ci/words.py", ".ci/check_text_test.py", "tests/fuzz/corpus/", "thi
 # The table for people stands between these lines of CONTRIBUTING.md.
 QUOTED = re.compile(r"<!-- words -->.*?<!-- end of words -->", re.S)
 
-LINE_BREAK = re.compile(r"\n[ \t]*(?://[/!]?|#|\*|>)?[ \t]*")
+LINE_BREAK = re.compile(r"\"?\n[ \t]*(?://[/!]?|#|\*|>|\")?[ \t]*")
 THERE_IS_NO = re.compile(r"there\s+\w+\s+no\b", re.I)
 CAMEL = re.compile(r"\b[A-Za-z]\w*?[a-z0-9][A-Z]\w*")
 # "there is no GPU" is English; "it is no GPU" is not.
