@@ -33,6 +33,20 @@ std::string why_no_bfloat16() {
   return "this processor has no AVX512_BF16";
 }
 
+std::string instruction_set() {
+  using Isa = dnnl::cpu_isa;
+  for (const auto& [isa, name] : {std::pair(Isa::avx512_core_amx, "AVX-512 with AMX"),
+                                  {Isa::avx512_core_bf16, "AVX-512 with BF16"},
+                                  {Isa::avx512_core_vnni, "AVX-512 with VNNI"},
+                                  {Isa::avx512_core, "AVX-512"},
+                                  {Isa::avx2_vnni, "AVX2 with VNNI"},
+                                  {Isa::avx2, "AVX2"},
+                                  {Isa::avx, "AVX"},
+                                  {Isa::sse41, "SSE4.1"}})
+    if (uses(isa)) return name;
+  return fmt::format("instruction set {:#x}", static_cast<unsigned>(dnnl::get_effective_cpu_isa()));
+}
+
 std::string bfloat16_instructions() {
   return uses(dnnl::cpu_isa::avx512_core_amx) ? "AMX" : "AVX512_BF16";
 }

@@ -14,6 +14,9 @@ namespace simclr::onednn {
 // Empty where convolutions and products of bfloat16 run at their speed (AVX512_BF16 or AMX), else why not, as the end
 // of a sentence: "this processor has no AVX512_BF16". DNNL_MAX_CPU_ISA counts, as it does for the library.
 std::string why_no_bfloat16();
+// The newest instruction set that the library uses, by the processor and DNNL_MAX_CPU_ISA, and so its bits: "AVX2",
+// "AVX-512", "AVX-512 with BF16".
+std::string instruction_set();
 // What those products are made with, and so their bits: "AVX512_BF16" or "AMX".
 std::string bfloat16_instructions();
 

@@ -92,7 +92,8 @@ class CpuDevice final : public Device {
   std::string library_version() const override {
     const auto* v = dnnl::version();
     return fmt::format(
-        "oneDNN {}.{}.{}, channels in blocks of {}{}", v->major, v->minor, v->patch, channel_block(),
+        "oneDNN {}.{}.{} with {}, channels in blocks of {}{}", v->major, v->minor, v->patch, onednn::instruction_set(),
+        channel_block(),
         precision_ == Precision::kBf16 ? fmt::format(", bf16 by {}", onednn::bfloat16_instructions()) : "");
   }
 

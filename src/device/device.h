@@ -54,7 +54,7 @@ class Device {
   virtual std::unique_ptr<Upload> make_upload(size_t bytes) = 0;
 
   virtual std::string model() const = 0;  // "CPU", "NVIDIA H200"
-  // "oneDNN 2.6.3, channels in blocks of 16, bf16 by AVX512_BF16": what the bits of a result depend on beside the
+  // "oneDNN 2.6.3 with AVX-512, channels in blocks of 16, bf16 by AVX512_BF16": what the bits of a result depend on beside the
   // processor.
   virtual std::string library_version() const = 0;
 };

@@ -96,13 +96,15 @@ void check_resume(const std::filesystem::path& file, const CheckpointHeader& sav
 // Bits are promised for one build on one kind of processor: a resume elsewhere is allowed, but not in silence.
 void warn_of_other_environment(const std::filesystem::path& file, const CheckpointHeader& saved,
                                const CheckpointHeader& mine) {
-  for (const char* what : {"program", "libraries", "processor", kPlansKey}) {
+  for (const auto& [what, words] : {std::pair("program", "another version of the program"),
+                                    {"libraries", "other libraries"},
+                                    {"processor", "another processor"},
+                                    {kPlansKey, "other convolution plans"}}) {
     const auto before = saved.environment.find(what), now = mine.environment.find(what);
     if (before == saved.environment.end() || now == mine.environment.end() || before->second == now->second) continue;
     log_warning(
-        "{} was written with another {} ({}, now {}): the run continues, but its bits may differ from those of an "
-        "unbroken run",
-        file.string(), what, before->second, now->second);
+        "{} was written with {} ({}, now {}): the run continues, but its bits may differ from those of an unbroken run",
+        file.string(), words, before->second, now->second);
   }
 }
 

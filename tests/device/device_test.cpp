@@ -104,6 +104,12 @@ TEST(Context, ReserveGrowsAndNeverShrinks) {
   std::fill_n(cpu.workspace, cpu.workspace_bytes, std::byte{7});
 }
 
+// The bits depend on the instruction set that the library uses, which may be fewer than the processor has.
+TEST(Context, NamesTheInstructionSetOfTheLibrary) {
+  EXPECT_THAT(Context(1).library_version(),
+              ::testing::ContainsRegex("^oneDNN [0-9.]+ with (AVX|SSE)[^,]*, channels in blocks of "));
+}
+
 TEST(Context, CountsWhatItHolds) {
   Context context(2);
   EXPECT_EQ(context.allocated_bytes(), 0U);

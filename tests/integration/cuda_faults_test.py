@@ -33,9 +33,9 @@ with Folder() as folder:
     check(anew.code == 0 and anew.losses[1] != unbroken.losses[1], "a cuDNN that ranks its engines otherwise: other bits", anew)
     again = run_with("EMULATOR_CUDNN_ENGINES", "reversed", 1, tf32, begun)
     check(again.code == 0 and again.losses == unbroken.losses and again.state_hash() == unbroken.state_hash() and
-          "another plans" not in again.output, "resumed there: the plans of the checkpoint, the bits of the unbroken run", again)
+          "other convolution plans" not in again.output, "resumed there: the plans of the checkpoint, the bits of the unbroken run", again)
     without = run_with("EMULATOR_CUDNN_ENGINES", "plain", 2, tf32, bereft)
-    check(without.code == 0 and without.output.count("was written with another plans") == 1 and len(without.losses) == 10 and
+    check(without.code == 0 and without.output.count("was written with other convolution plans") == 1 and len(without.losses) == 10 and
           without.losses != unbroken.losses, "resumed where these engines are gone: goes on, with a warning", without)
 
     # A GPU, or the network between them, that fails: said once, with rank and step.

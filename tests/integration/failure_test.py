@@ -50,6 +50,24 @@ with Folder() as folder:
     check(result.returncode == 2 and "rank 3" in output and "loss.temperature is 0.3 here and 0.2 on rank 0" in output,
           f"another configuration on rank 3: exit code 2 after {time.monotonic() - began:.1f} s: {output}")
 
+    # One rank whose oneDNN may use fewer instruction sets: its bits would be other ones. AVX and SSE4.1 share a layout.
+    place = folder / "other_instructions"
+    for limit, odd_limit in [("AVX2", "AVX"), ("AVX", "SSE41")]:
+        base = command(1, SMALL, place)
+        words = base[base.index(str(PROGRAM)):]
+        job = [MPIRUN, "--oversubscribe", "--bind-to", "none", "-np", "1", "env", f"DNNL_MAX_CPU_ISA={limit}"] + words
+        job += [":", "-np", "1", "env", f"DNNL_MAX_CPU_ISA={odd_limit}"] + words
+        result = subprocess.run(job, capture_output=True, text=True, env=environment(), timeout=60)
+        output = result.stdout + result.stderr
+        check(result.returncode == 4 and "libraries" in output and "use one image on all hosts" in output,
+              f"{limit} on rank 0, {odd_limit} on rank 1: refused: {output}")
+    check(run(1, SMALL | {"train.stop_at_step": 3}, place).code == 75, "stopped with all instruction sets")
+    os.environ["DNNL_MAX_CPU_ISA"] = "AVX"
+    other = run(1, SMALL | {"train.stop_at_step": 4}, place)
+    del os.environ["DNNL_MAX_CPU_ISA"]
+    check(other.code == 75 and "was written with other libraries" in other.output and "AVX," in other.output,
+          "a resume with fewer instruction sets warns", other)
+
     # Rank 0 may not let a file grow any more: all end in order with its reason, the checkpoints stay.
     for name, every, allowed, file in [("metrics", 40, lambda size: size + 1, "metrics.jsonl"),
                                        ("checkpoint", 10, lambda size: size + 30000, "checkpoints/step_")]:
