@@ -1,4 +1,4 @@
-// The files that a data set passed over so far (data.on_error: skip), told by whoever has a log and knows the ranks.
+// The files that a data set has skipped so far (data.on_error: skip). It only collects them: the trainer reports them.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class BadFiles {
     new_.push_back(std::move(sentence));
   }
 
-  // Those that came since the last call, sorted.
+  // The files added since the last call, sorted.
   std::vector<std::string> take_new() {
     std::vector<std::string> taken;
     {

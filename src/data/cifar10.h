@@ -9,9 +9,7 @@
 
 namespace simclr {
 
-// Reads one split from folder `path`, or from path/cifar-10-batches-bin. All six files are checked first, whichever
-// split is read: there, whole records, the same number of records in the five training files; then every label of the
-// split. Any record count is read, so cut-down copies work. Throws Error(kData): file, expected, found, what to do.
+// Reads one split from folder `path`, or from path/cifar-10-batches-bin. Checks and errors: see read_cifar().
 ImageSet read_cifar10(const std::string& path, Split split, const Beat& beat = no_beat);
 
 }  // namespace simclr

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kSide = 32, kPixels = 3 * kSide * kSide;
 
 int64_t record_bytes(const CifarLayout& layout) {
-  return static_cast<int64_t>(layout.labels.size()) + kPixels;
+  return std::ssize(layout.labels) + kPixels;
 }
 
 // Records of one file, from its size alone.
@@ -51,9 +51,9 @@ void append_file(const CifarLayout& layout, const fs::path& file, ImageSet& set)
   std::vector<char> content(records * record_bytes(layout));
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
-  if (!stream.read(content.data(), static_cast<std::streamsize>(content.size()))) {
+  if (!stream.read(content.data(), std::ssize(content))) {
     fail(ExitCode::kData, "cannot read {} bytes of {}: {}", content.size(), shown_path(file.string()),
-         errno != 0 ? errno_text(errno) : "the file is shorter");
+         errno != 0 ? errno_text(errno) : "the file was cut off");
   }
   for (int64_t r = 0; r < records; ++r) {
     const char* record = content.data() + r * record_bytes(layout);
@@ -84,7 +84,7 @@ ImageSet read_cifar(const CifarLayout& layout, const std::string& path, Split sp
                .labels = {},
                .class_names = read_class_names(folder / layout.names_file, layout.class_names)};
   const std::vector<std::string>& names = split == Split::kTest ? layout.test_files : layout.train_files;
-  const auto records = static_cast<size_t>(count_records(layout, folder / names.front())) * names.size();
+  const int64_t records = count_records(layout, folder / names.front()) * std::ssize(names);
   set.pixels.reserve(records * kPixels);
   set.labels.reserve(records);
   for (const std::string& name : names) {

@@ -22,13 +22,14 @@ std::string shown(const fs::path& path) {
 
 fs::path find_data_folder(const std::string& path, const FolderSearch& search) {
   const std::string& mark = search.files.front();
-  if (path.empty()) fail(ExitCode::kData, "data.path is empty: name the folder that holds {} of {}", mark, search.set);
-  std::error_code ignored;  // a folder that cannot be looked into counts as not there
+  if (path.empty())
+    fail(ExitCode::kData, "data.path is empty; set it to the folder that holds {} of {}", mark, search.set);
+  std::error_code ignored;  // a folder that cannot be read counts as missing
   const fs::path folder(path);
   if (!fs::exists(folder, ignored))
-    fail(ExitCode::kData, "data.path {} does not exist: {}", shown(folder), search.download);
+    fail(ExitCode::kData, "data.path {} does not exist; {}", shown(folder), search.download);
   if (!fs::is_directory(folder, ignored)) {
-    fail(ExitCode::kData, "data.path {} is not a folder: name the folder that holds {} (unpack the archive first)",
+    fail(ExitCode::kData, "data.path {} is not a folder; set it to the folder that holds {} (unpack the archive first)",
          shown(folder), mark);
   }
   std::vector<fs::path> candidates = {folder};
@@ -40,25 +41,24 @@ fs::path find_data_folder(const std::string& path, const FolderSearch& search) {
   for (const FolderSearch::Other& other : search.others) {
     const fs::path file = folder / other.file;
     if (fs::is_regular_file(file, ignored))
-      fail(ExitCode::kData, "{} holds {}: {}", shown(file.parent_path()), other.what, search.download);
+      fail(ExitCode::kData, "{} holds {}; {}", shown(file.parent_path()), other.what, search.download);
   }
   std::string places;
-  for (size_t i = 1; i < candidates.size(); ++i)
-    places += fmt::format("{} {}", i == 1 ? ", nor does" : " or", shown(candidates[i]));
-  fail(ExitCode::kData, "{} holds no {}{}: {}", shown(folder), mark, places, search.download);
+  for (size_t i = 1; i < candidates.size(); ++i) places += fmt::format(" or {}", shown(candidates[i]));
+  fail(ExitCode::kData, "there is no {} in {}{}; {}", mark, shown(folder), places, search.download);
 }
 
 int64_t file_size_of(const fs::path& file, std::string_view advice) {
   std::error_code error;
   const uintmax_t bytes = fs::file_size(file, error);
   if (error) fail(ExitCode::kData, "cannot read {}: {}; {}", shown(file), error.message(), advice);
-  return static_cast<int64_t>(bytes);
+  return bytes;
 }
 
 std::vector<std::string> read_class_names(const fs::path& file, std::vector<std::string> usual) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return usual;
-  file_size_of(file, "correct it, or delete it to use the usual names");  // nothing but a regular file is opened
+  file_size_of(file, "correct it, or delete it to use the default names");  // opens regular files only
   std::istringstream lines(read_file(file, kMostNameBytes, ExitCode::kData));
   std::vector<std::string> names;
   for (std::string line; std::getline(lines, line);) {
@@ -66,7 +66,7 @@ std::vector<std::string> read_class_names(const fs::path& file, std::vector<std:
     if (!line.empty()) names.push_back(line);
   }
   if (names.size() != usual.size()) {
-    fail(ExitCode::kData, "{} has {} class names, expected {}: correct it, or delete it to use the usual names",
+    fail(ExitCode::kData, "{} has {} class names, expected {}; correct it, or delete it to use the default names",
          shown(file), names.size(), usual.size());
   }
   return names;

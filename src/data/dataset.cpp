@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 #include "src/base/sha256.h"
 #include "src/data/cifar10.h"
 #include "src/data/cifar100.h"
@@ -30,11 +31,9 @@ const char* name_of(Split split) {
 
 InMemoryDataset::InMemoryDataset(ImageSet set) : set_(std::move(set)) {
   const int64_t bytes = set_.count * 3 * set_.height * set_.width;
-  SIMCLR_CHECK(static_cast<int64_t>(set_.pixels.size()) == bytes, "{} bytes of pixels, {} expected", set_.pixels.size(),
-               bytes);
-  SIMCLR_CHECK(static_cast<int64_t>(set_.labels.size()) == set_.count, "{} labels for {} images", set_.labels.size(),
-               set_.count);
-  const auto classes = static_cast<int32_t>(set_.class_names.size());
+  SIMCLR_CHECK(std::ssize(set_.pixels) == bytes, "{} bytes of pixels, {} expected", set_.pixels.size(), bytes);
+  SIMCLR_CHECK(std::ssize(set_.labels) == set_.count, "{} labels for {} images", set_.labels.size(), set_.count);
+  const int64_t classes = std::ssize(set_.class_names);
   SIMCLR_CHECK(std::all_of(set_.labels.begin(), set_.labels.end(), [&](int32_t l) { return l >= 0 && l < classes; }),
                "a label outside [0, {})", classes);
 }
@@ -81,17 +80,19 @@ std::unique_ptr<Dataset> open_bank(const DataSettings& settings, const Beat& bea
 
 ChannelStatistics channel_statistics(const Dataset& dataset, const Beat& beat) {
   if (dataset.count() == 0)
-    fail(ExitCode::kData, "the training split has no images: mean and std cannot be computed from it");
+    fail(ExitCode::kData,
+         "the training split has no images, so mean and std cannot be computed; correct data.path or set "
+         "views.normalize");
   std::array<uint64_t, 3> sum{}, squares{};
   uint64_t pixels = 0;
   std::vector<uint8_t> storage;
   constexpr int64_t kMostDecoded = 1024;
-  const int64_t looked_at = dataset.decodes() ? std::min(dataset.count(), kMostDecoded) : dataset.count();
-  for (int64_t n = 0; n < looked_at; ++n) {
-    const PlanarImage image = dataset.image(n * dataset.count() / looked_at, storage);
+  const int64_t used = dataset.decodes() ? std::min(dataset.count(), kMostDecoded) : dataset.count();
+  for (int64_t n = 0; n < used; ++n) {
+    const PlanarImage image = dataset.image(n * dataset.count() / used, storage);
     const int64_t size = image.height * image.width;
-    for (size_t c = 0; c < 3; ++c) {
-      const uint8_t* plane = image.row(static_cast<int64_t>(c), 0);
+    for (int64_t c = 0; c < 3; ++c) {
+      const uint8_t* plane = image.row(c, 0);
       uint64_t plane_sum = 0, plane_squares = 0;
       for (int64_t k = 0; k < size; ++k) {
         const uint32_t v = plane[k];
@@ -101,13 +102,13 @@ ChannelStatistics channel_statistics(const Dataset& dataset, const Beat& beat) {
       sum[c] += plane_sum;
       squares[c] += plane_squares;
     }
-    pixels += static_cast<uint64_t>(size);
+    pixels += size;
     beat();
   }
   ChannelStatistics result;
   for (size_t c = 0; c < 3; ++c) {
-    const double mean = static_cast<double>(sum[c]) / static_cast<double>(pixels);
-    const double variance = static_cast<double>(squares[c]) / static_cast<double>(pixels) - mean * mean;
+    const double mean = as_double(sum[c]) / as_double(pixels);
+    const double variance = as_double(squares[c]) / as_double(pixels) - mean * mean;
     result.mean[c] = mean / 255;
     result.std[c] = std::sqrt(std::max(variance, 0.0)) / 255;
   }

@@ -1,4 +1,4 @@
-// TIFF 6.0, section 2: header, then the first directory of 12-byte entries. Every offset is foreign: checked first.
+// TIFF 6.0, section 2: header, then the first directory of 12-byte entries. Offsets are untrusted: each is checked.
 #include "src/data/exif.h"
 
 #include <cstddef>

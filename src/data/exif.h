@@ -1,4 +1,4 @@
-// The one thing of EXIF that an image's pixels depend on.
+// The orientation of an image from its EXIF data; no other field is read.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace simclr {
 
-// Orientation 1..8 of the TIFF structure that EXIF is ("II*\0" or "MM\0*" first); 1 if it says none or nonsense.
+// Orientation 1..8 from EXIF's TIFF structure, which starts with "II*\0" or "MM\0*"; 1 if it is absent or invalid.
 int exif_orientation(std::span<const uint8_t> tiff);
 
 }  // namespace simclr

@@ -15,7 +15,7 @@
 namespace simclr {
 namespace {
 
-constexpr size_t kMostDepth = 64;  // of folders; more is a mistake, and each level holds a folder open
+constexpr size_t kMostDepth = 64;  // nested folders; the recursion holds one frame for each
 
 struct CloseFolder {
   void operator()(DIR* folder) const noexcept { ::closedir(folder); }
@@ -35,7 +35,8 @@ std::vector<std::string> entries_of(const std::string& folder) {
     if (entry == nullptr) break;
     if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
   }
-  if (errno != 0) fail(ExitCode::kData, "reading the folder {} failed: {}", shown_path(folder), std::strerror(errno));
+  if (errno != 0)
+    fail(ExitCode::kData, "cannot read the folder {}: {}; check the disk", shown_path(folder), std::strerror(errno));
   std::sort(names.begin(), names.end());  // std::string compares as unsigned bytes
   return names;
 }
@@ -62,15 +63,15 @@ class Scanner {
   // prefix: "" or "a/b/", of the folder within the root.
   void enter(const std::string& prefix, const struct stat& status) {
     if (above_.size() >= kMostDepth)
-      fail(ExitCode::kData, "{}{} lies more than {} folders deep", shown_path(root_ + "/"), shown_path(prefix),
-           kMostDepth);
+      fail(ExitCode::kData, "{}{} is more than {} folders deep; move its images up", shown_path(root_ + "/"),
+           shown_path(prefix), kMostDepth);
     above_.emplace_back(status.st_dev, status.st_ino);
-    for (const std::string& name : entries_of(root_ + "/" + prefix)) look_at(prefix + name);
+    for (const std::string& name : entries_of(root_ + "/" + prefix)) add(prefix + name);
     above_.pop_back();
     beat_();
   }
 
-  void look_at(const std::string& name) {
+  void add(const std::string& name) {
     const std::string path = root_ + "/" + name;
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) {
@@ -78,21 +79,21 @@ class Scanner {
     } else if (S_ISREG(status.st_mode)) {
       result_.files.push_back({name, status.st_size});
     } else if (!S_ISDIR(status.st_mode)) {
-      note(path, "it is no file (a FIFO, a socket or a device)");
+      note(path, "it is not a file, but a FIFO, a socket or a device");
     } else if (std::find(above_.begin(), above_.end(), Identity(status.st_dev, status.st_ino)) != above_.end()) {
-      note(path, "it leads back to a folder that it lies in");
+      note(path, "it links to a folder that contains it");
     } else {
       enter(name + "/", status);
     }
   }
 
   void note(const std::string& path, const char* reason) {
-    result_.oddities.push_back(fmt::format("{} is passed over: {}", shown_path(path), reason));
+    result_.oddities.push_back(fmt::format("{} is ignored: {}", shown_path(path), reason));
   }
 
   const std::string root_;
   const Beat& beat_;
-  std::vector<Identity> above_;  // the folder that is looked at and those around it
+  std::vector<Identity> above_;  // the folder being read and those that contain it
   FolderScan result_;
 };
 

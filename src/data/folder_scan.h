@@ -1,4 +1,4 @@
-// The files of a folder tree in one fixed order. Opens folders, never files.
+// Lists the files of a folder tree in one fixed order. Opens folders only, never a file.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ struct FoundFile {
 };
 
 struct FolderScan {
-  std::vector<FoundFile> files;       // sorted by name as bytes; regular files, or links to such
-  std::vector<std::string> oddities;  // one sentence each: loops, dangling links, what is no file; sorted
+  std::vector<FoundFile> files;       // regular files and links to them, sorted by the bytes of their names
+  std::vector<std::string> oddities;  // one sentence each on loops, dangling links, FIFOs and devices; sorted
 };
 
-// All files below `folder`, which exists. Names that start with a dot are passed over, links followed; a link to a
-// folder that it lies in is a loop and not followed. around: folders that `folder` itself lies in, for the same reason.
+// All files below `folder`, which must exist. Names that start with a dot are ignored. Links are followed, except a
+// link to a folder that contains it (a loop). around: folders that contain `folder`, for the same check.
 // Error(kData) for a folder that cannot be read.
 FolderScan scan_folder(const std::string& folder, const std::vector<std::string>& around, const Beat& beat);
 
-// Names of the sub folders (links to folders too), sorted as bytes, and the number of other entries; hidden ones do not
-// count. Error(kData) if the folder cannot be read.
+// Names of the subfolders (and links to folders), sorted as bytes, and the number of other entries; hidden entries do
+// not count. Error(kData) if the folder cannot be read.
 struct FolderListing {
   std::vector<std::string> folders;
   int64_t others = 0;

@@ -15,7 +15,7 @@
 namespace simclr {
 namespace {
 
-// Deflate makes at most 1032 bytes of one (zlib's technical details); the rest is for a file of a few bytes.
+// Deflate expands one byte to at most 1032 (zlib's technical details); kSlack is for files of a few bytes.
 constexpr int64_t kMostExpansion = 1032, kSlack = 1 << 16;
 
 uint32_t big_endian(const uint8_t* bytes) {
@@ -38,8 +38,8 @@ size_t IdxFile::read_some(void* data, size_t bytes) {
   const char* text = gzerror(file_.get(), &code);
   if (code == Z_ERRNO) refuse(fmt::format("cannot be read: {}", errno_text(errno)));
   if (code == Z_BUF_ERROR) refuse("ends in the middle of its compressed data: incomplete");
-  if (got < 0 || code < 0) refuse(fmt::format("is damaged: gzip says {}", shown(text)));
-  return static_cast<size_t>(got);
+  if (got < 0 || code < 0) refuse(fmt::format("is damaged: zlib reports {}", shown(text)));
+  return got;
 }
 
 IdxFile::IdxFile(std::filesystem::path path, size_t dimensions, std::string_view advice)
@@ -54,7 +54,7 @@ IdxFile::IdxFile(std::filesystem::path path, size_t dimensions, std::string_view
   SIMCLR_CHECK(dimensions >= 1 && dimensions <= 3, "{} dimensions", dimensions);
   const size_t header_bytes = 4 + 4 * dimensions;
   const size_t got = read_some(header.data(), header_bytes);
-  if (got < header_bytes) refuse(fmt::format("has {} bytes, an idx header has {}: incomplete", got, header_bytes));
+  if (got < header_bytes) refuse(fmt::format("has {} bytes, an idx header has {}: cut off", got, header_bytes));
   const uint32_t magic = big_endian(header.data()), expected = 0x0800 + static_cast<uint32_t>(dimensions);
   if (magic != expected)
     refuse(fmt::format("starts with {:#010x}, expected {:#010x} (idx, bytes, {} dimension{})", magic, expected,
@@ -66,7 +66,7 @@ IdxFile::IdxFile(std::filesystem::path path, size_t dimensions, std::string_view
     const int64_t size = big_endian(header.data() + 4 + 4 * d);
     shape_.push_back(size);
     if (size != 0 && values > most / size)
-      refuse(fmt::format("announces [{}] values, more than its {} bytes can hold: damaged or incomplete",
+      refuse(fmt::format("has a header for [{}] values, more than its {} bytes can hold: damaged or incomplete",
                          fmt::join(shape_, ", "), file_bytes));
     values *= size;
   }
@@ -74,15 +74,15 @@ IdxFile::IdxFile(std::filesystem::path path, size_t dimensions, std::string_view
 
 std::vector<uint8_t> IdxFile::read(const Beat& beat) {
   size_t values = 1;
-  for (const int64_t size : shape_) values *= static_cast<size_t>(size);
+  for (const int64_t size : shape_) values *= size;
   std::vector<uint8_t> content(values);
   for (size_t at = 0; at < values; beat()) {
     const size_t got = read_some(content.data() + at, std::min(kBeatBytes, values - at));
     if (got == 0) refuse(fmt::format("ends after {} of {} values: incomplete", at, values));
     at += got;
   }
-  uint8_t more = 0;  // the checksum of gzip is looked at when its end is reached
-  if (read_some(&more, 1) != 0) refuse(fmt::format("goes on after the {} values that it announces: damaged", values));
+  uint8_t more = 0;  // zlib checks gzip's checksum when it reaches the end
+  if (read_some(&more, 1) != 0) refuse(fmt::format("has more than the {} values its header states: damaged", values));
   return content;
 }
 

@@ -1,5 +1,5 @@
-// One idx file of bytes (http://yann.lecun.com/exdb/mnist/, "the IDX file format"), plain or gzip: two zero bytes,
-// 0x08, the number of dimensions, each of them as 32 bits (big endian), then the values. Not for other types of values.
+// An idx file of bytes (http://yann.lecun.com/exdb/mnist/, "the IDX file format"), plain or gzip: two zero bytes,
+// 0x08, the number of dimensions, each of them as 32 bits (big-endian), then the values. Other value types are refused.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ namespace simclr {
 
 class IdxFile {
  public:
-  // Opens a regular file and reads its header: `dimensions` of them. Error(kData) with `advice` at its end; also for
-  // sizes that the file, even if it is compressed as far as gzip can, is too small for.
+  // Opens a regular file and reads its header, which must have `dimensions` dimensions. Error(kData), ending with
+  // `advice`; also for sizes that the file cannot hold even at gzip's highest compression ratio.
   IdxFile(std::filesystem::path path, size_t dimensions, std::string_view advice);
 
   const std::vector<int64_t>& shape() const { return shape_; }
   const std::filesystem::path& path() const { return path_; }
 
-  // All values, once. Error(kData) for fewer or more values than announced and for a wrong checksum of gzip.
+  // Reads all values; call it once. Error(kData) for fewer or more values than the header states, or a wrong checksum.
   std::vector<uint8_t> read(const Beat& beat);
 
  private:

@@ -1,4 +1,4 @@
-// The two kinds of images, each behind its library: used by image_file.cpp alone.
+// The JPEG and the PNG decoder. Private to image_file.cpp, which is the interface.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace simclr {
 
-// The pixel limit is not theirs: image_file.cpp asks for the size first. BadImage as there.
+// They do not check data.max_pixels: image_file.cpp does. Errors: BadImage.
 ImageInfo read_jpeg_info(std::span<const uint8_t> file);
 ImageInfo read_png_info(std::span<const uint8_t> file);
 PlanarImage decode_jpeg(std::span<const uint8_t> file, const ImageInfo& info, int reduction,

@@ -1,4 +1,4 @@
-// Tells the kinds apart and holds the pixel limit.
+// Detects the format and enforces the pixel limit.
 #include "src/data/image_file.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ ImageKind kind_of(std::span<const uint8_t> file) {
   if (file.empty()) throw BadImage("the file is empty");
   if (starts_with(file, kJpegStart)) return ImageKind::kJpeg;
   if (starts_with(file, kPngStart)) return ImageKind::kPng;
-  throw BadImage("it is neither JPEG nor PNG, whatever its name says");
+  throw BadImage("it is neither JPEG nor PNG by its first bytes");
 }
 
 }  // namespace
@@ -29,8 +29,7 @@ ImageKind kind_of(std::span<const uint8_t> file) {
 ImageInfo read_image_info(std::span<const uint8_t> file, int64_t max_pixels) {
   const ImageInfo info = kind_of(file) == ImageKind::kJpeg ? read_jpeg_info(file) : read_png_info(file);
   if (info.height > max_pixels / info.width) {
-    throw BadImage(
-        fmt::format("{}x{} are more pixels than data.max_pixels: {} allows", info.width, info.height, max_pixels));
+    throw BadImage(fmt::format("{}x{} pixels exceed data.max_pixels: {}", info.width, info.height, max_pixels));
   }
   return info;
 }

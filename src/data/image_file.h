@@ -1,11 +1,10 @@
-// One encoded image, JPEG (libjpeg-turbo) or PNG (libpng), as bytes: its upright size from the header, and its pixels
-// as the views read them. What a file is, its first bytes say, never its name. Not here: files and folders
-// (image_folder.h).
+// Decodes one image, JPEG (libjpeg-turbo) or PNG (libpng), from bytes in memory: its upright size from the header, and
+// its pixels. The first bytes decide the format, not the file name. Files and folders: image_folder.h.
 //
-// Every image becomes RGB of 8 bits: gray repeats its channel; CMYK and YCCK are converted (R = C K / 255 of the
-// inverted values that Adobe's marker announces); palettes are looked up; 16 bits become 8 by rounding; alpha,
-// transparency, color profiles and gamma are left aside. The EXIF orientation 1..8 is applied when it stands before
-// the pixels; other values count as 1.
+// Every image becomes 8-bit RGB: gray is repeated in three channels; CMYK and YCCK are converted (R = C K / 255 of the
+// inverted values that Adobe's marker indicates); palettes are looked up; 16 bits are rounded to 8; alpha,
+// transparency, color profiles and gamma are ignored. The EXIF orientation 1..8 is applied if it comes before the
+// pixels; other values count as 1.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@
 
 namespace simclr {
 
-// The bytes are no image that can be used. what() is the reason alone: whoever knows the file's name says the rest.
+// The bytes are not a usable image. what() is the reason without the file name, which the caller adds.
 class BadImage : public Error {
  public:
   explicit BadImage(const std::string& reason) : Error(ExitCode::kData, reason) {}
@@ -28,19 +27,19 @@ enum class ImageKind { kJpeg, kPng };
 struct ImageInfo {
   ImageKind kind = ImageKind::kJpeg;
   int64_t height = 0, width = 0;  // upright, >= 1
-  int orientation = 1;            // EXIF, 1..8: how the stored image becomes upright; from 5 on height and width swap
+  int orientation = 1;            // EXIF, 1..8: how to turn the stored image upright; 5..8 swap height and width
 };
 
-// From the header alone: takes no memory that grows with the image. BadImage for what is neither kind, for a
-// damaged header and for more than max_pixels.
+// Reads the header only; memory does not grow with the image. BadImage if the bytes are neither JPEG nor PNG, the
+// header is damaged or the image has more than max_pixels.
 ImageInfo read_image_info(std::span<const uint8_t> file, int64_t max_pixels);
 
 // The image that read_image_info described, upright, planar RGB [3, height, width] in `storage`. `reduction` is 1,
 // 2, 4 or 8: a JPEG is decoded at 1/reduction of its size, sides rounded up; a PNG always whole.
 //
-// BadImage if the pixels are not all there, or cannot be decoded. Damage that libjpeg bridges with a warning alone (a
-// bad code within the data) is accepted, as by PIL and torchvision: what it bridges depends on the bytes alone, so
-// every rank sees the same. A JPEG of more than 100 scans is refused: each one costs a pass over the image.
+// BadImage if pixels are missing or cannot be decoded. Damage for which libjpeg only warns (a bad code within the data)
+// is accepted, as by PIL and torchvision: the result depends on the bytes alone, so it is the same on every rank. A
+// JPEG of more than 100 scans is refused: each scan costs a pass over the image.
 PlanarImage decode_image(std::span<const uint8_t> file, const ImageInfo& info, int reduction,
                          std::vector<uint8_t>& storage);
 

@@ -41,7 +41,7 @@ class OpenFile {
 };
 
 [[noreturn]] void cannot_read(const std::string& path, const char* reason) {
-  fail(ExitCode::kData, "cannot read {}: {}; bring the file back or start the run anew without it", shown_path(path),
+  fail(ExitCode::kData, "cannot read {}: {}; restore the file, or start a new run without it", shown_path(path),
        reason);
 }
 
@@ -51,24 +51,24 @@ std::vector<uint8_t> read_image_bytes(const std::string& path, int64_t max_pixel
   if (file.fd() < 0) cannot_read(path, std::strerror(errno));
   struct stat status {};
   if (::fstat(file.fd(), &status) != 0) cannot_read(path, std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) cannot_read(path, "it is no file any more");
-  // Eight bytes a pixel is the most that a PNG has before compression; the rest is for profiles and the like.
+  if (!S_ISREG(status.st_mode)) cannot_read(path, "it is no longer a regular file");
+  // A PNG has at most eight bytes a pixel before compression; the 64 MB more are for profiles and the like.
   if (status.st_size / 8 > max_pixels + (int64_t{8} << 20))
     throw BadImage(
-        fmt::format("{} bytes are more than an image of data.max_pixels: {} has", status.st_size, max_pixels));
+        fmt::format("its {} bytes exceed those of an image of data.max_pixels: {}", status.st_size, max_pixels));
   std::vector<uint8_t> bytes(status.st_size);
   size_t at = 0;
   while (at < bytes.size()) {
     const ssize_t got = ::read(file.fd(), bytes.data() + at, bytes.size() - at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) cannot_read(path, std::strerror(errno));
-    if (got == 0) cannot_read(path, "it became shorter while it was read");
-    at += static_cast<size_t>(got);
+    if (got == 0) cannot_read(path, "it was cut off while it was read");
+    at += got;
   }
   return bytes;
 }
 
-// Names without a string each: a set may have millions.
+// Millions of names in one string.
 class NameTable {
  public:
   void add(std::string_view name) {
@@ -107,14 +107,16 @@ class ImageFolder final : public Dataset {
   std::string fingerprint(const Beat& beat) const override;
   BadFiles* bad_files() const override { return &bad_files_; }
 
-  // The images of the next class, or of a set without labels. Returns how many there are.
+  // Adds the images of the next class, or of a set without labels. Returns their number.
   int64_t add_class(const std::string& folder, std::vector<std::string>& oddities, const Beat& beat);
-  int64_t add_no_class() {  // a class without a folder
+  // Adds a class whose folder does not exist.
+  int64_t add_empty_class() {
     first_of_.push_back(count_);
     return 0;
   }
-  void end() {
-    is_bad_ = std::vector<std::atomic<bool>>(static_cast<size_t>(count_));
+  // Call it after the last class.
+  void finish() {
+    is_bad_ = std::vector<std::atomic<bool>>(count_);
     first_of_.push_back(count_);
   }
 
@@ -126,10 +128,10 @@ class ImageFolder final : public Dataset {
   std::vector<std::string> classes_;  // empty: no labels
   DataSettings settings_;
   int64_t count_ = 0;
-  std::vector<int64_t> first_of_;  // [classes + 1], the first image of each class; one class without labels
-  NameTable names_;                // below root
+  std::vector<int64_t> first_of_;  // [classes + 1], index of each class's first image; without labels [2]
+  NameTable names_;                // paths relative to root_
   std::vector<int64_t> bytes_;
-  mutable std::vector<std::atomic<bool>> is_bad_;  // found so far
+  mutable std::vector<std::atomic<bool>> is_bad_;  // [images], unusable ones found so far
   mutable BadFiles bad_files_;
 };
 
@@ -143,9 +145,10 @@ int64_t ImageFolder::add_class(const std::string& folder, std::vector<std::strin
     names_.add(folder.empty() ? file.name : folder + "/" + file.name);
     bytes_.push_back(file.bytes);
   }
-  count_ += static_cast<int64_t>(scan.files.size());
-  if (count_ >= kMostImages) fail(ExitCode::kData, "{} has 2^31 images or more", shown_path(root_));
-  return static_cast<int64_t>(scan.files.size());
+  count_ += std::ssize(scan.files);
+  if (count_ >= kMostImages)
+    fail(ExitCode::kData, "{} has 2^31 images or more, the limit; split the data set", shown_path(root_));
+  return std::ssize(scan.files);
 }
 
 std::string ImageFolder::path_of(int64_t i) const {
@@ -159,7 +162,7 @@ PlanarImage ImageFolder::decode(int64_t i, const ChooseReduction& choose, std::v
 }
 
 PlanarImage ImageFolder::image_for(int64_t i, const ChooseReduction& choose, std::vector<uint8_t>& storage) const {
-  const int64_t first = first_of_[label(i)], end = first_of_[static_cast<size_t>(label(i)) + 1];
+  const int64_t first = first_of_[label(i)], end = first_of_[label(i) + 1];
   for (int64_t tried = 0; tried < end - first; ++tried) {
     const int64_t k = first + (i - first + tried) % (end - first);
     std::atomic<bool>& is_bad = is_bad_[k];
@@ -168,15 +171,15 @@ PlanarImage ImageFolder::image_for(int64_t i, const ChooseReduction& choose, std
       return decode(k, choose, storage);
     } catch (const BadImage& e) {
       if (settings_.on_error == OnDataError::kFail) {
-        fail(ExitCode::kData, "{}: {}; remove or replace the file, or go on without such files: data.on_error: skip",
+        fail(ExitCode::kData, "{}: {}; remove or replace the file, or skip such files with data.on_error: skip",
              shown_path(path_of(k)), e.what());
       }
       if (!is_bad.exchange(true)) bad_files_.add(fmt::format("{}: {}", shown_path(path_of(k)), e.what()));
     }
   }
-  fail(ExitCode::kData, "none of the {} files {} is an image that can be read; {}: {}", end - first,
-       classes_.empty() ? "of " + shown_path(root_) : "of class " + shown(classes_[label(i)]),
-       "put images there or remove the folder", shown_path(path_of(i)));
+  fail(ExitCode::kData,
+       "none of the {} files {} is a readable image, such as {}; put images there or remove the folder", end - first,
+       classes_.empty() ? "of " + shown_path(root_) : "of class " + shown(classes_[label(i)]), shown_path(path_of(i)));
 }
 
 std::string ImageFolder::fingerprint(const Beat& beat) const {
@@ -193,14 +196,15 @@ std::string ImageFolder::fingerprint(const Beat& beat) const {
   return hash.hex();
 }
 
-// Where the splits lie below data.path; "" for one that is not there.
+// The folders of the splits; "" for a missing test split.
 struct SplitFolders {
   std::string train, test;
 };
 
 SplitFolders find_splits(const std::string& path) {
   if (!is_folder(path)) {
-    fail(ExitCode::kData, "data.path {} is no folder; name the one that holds train and val, or a folder per class",
+    fail(ExitCode::kData,
+         "data.path {} is not a folder; set it to the folder that holds train and val, or one folder per class",
          shown_path(path));
   }
   const std::string train = path + "/train";
@@ -208,7 +212,7 @@ SplitFolders find_splits(const std::string& path) {
   for (const char* name : {"/val", "/test"}) {
     if (test.empty() && is_folder(path + name)) test = path + name;
   }
-  // A folder "train" beside other classes, without sub folders, is a class of trains.
+  // A folder "train" next to other classes, without subfolders and without val or test, is a class of trains.
   if (is_folder(train) && (!test.empty() || !list_folder(train).folders.empty())) return {train, test};
   return {path, ""};
 }
@@ -230,7 +234,8 @@ std::unique_ptr<Dataset> open_split(const std::string& root, const std::string& 
     if (test.folders.empty()) classes.clear();
     for (const std::string& name : test.folders) {
       if (classes.empty() || std::binary_search(classes.begin(), classes.end(), name)) continue;
-      fail(ExitCode::kData, "{}/{} has no class folder of this name in {}: test images need the classes of training",
+      fail(ExitCode::kData,
+           "{}/{} is a test class that the training folder {} does not have; add it there or remove it here",
            shown_path(mine), shown_path(name), shown_path(root));
     }
   }
@@ -238,15 +243,15 @@ std::unique_ptr<Dataset> open_split(const std::string& root, const std::string& 
   if (!mine.empty() && classes.empty()) set->add_class("", oddities, beat);
   for (const std::string& name : classes) {
     const bool is_there = split == Split::kTrain || is_folder(fmt::format("{}/{}", mine, name));
-    const int64_t found = is_there ? set->add_class(name, oddities, beat) : set->add_no_class();
+    const int64_t found = is_there ? set->add_class(name, oddities, beat) : set->add_empty_class();
     if (found == 0) oddities.push_back(fmt::format("class {} has no images in {}", shown(name), shown_path(mine)));
   }
-  set->end();
+  set->finish();
   if (!classes.empty() && split == Split::kTrain && top.others > 0)
     oddities.push_back(
-        fmt::format("{} files that lie in {} beside the class folders are not used", top.others, shown_path(root)));
+        fmt::format("{} files in {} next to the class folders are ignored", top.others, shown_path(root)));
   if (split == Split::kTrain && set->count() == 0)
-    fail(ExitCode::kData, "{} holds no images; expected JPEG or PNG files, in a folder per class or flat",
+    fail(ExitCode::kData, "{} holds no images; put JPEG or PNG files there, in one folder per class or without",
          shown_path(root));
   warn_of(std::move(oddities), mine);
   return set;

@@ -1,12 +1,12 @@
-// Images as people have them: folders of JPEG and PNG files, decoded when they are asked for.
+// data.format: image_folder. Folders of JPEG and PNG files, decoded on demand.
 //
 //   PATH/train/CLASS/…  and PATH/val/CLASS/… (or PATH/test/CLASS/…)    two splits
-//   PATH/CLASS/…                                                      a training split alone
+//   PATH/CLASS/…                                                      training split only
 //   PATH/…  or PATH/train/…  with files only                          images without labels
 //
-// A class is a folder; its images lie in it at any depth. Classes are numbered, and images ordered, by their names
-// as bytes. Every regular file counts as an image, whatever it is called; names that start with a dot are passed over,
-// links are followed, and what is no file (FIFO, socket, device) is never opened.
+// A class is a folder with images at any depth. Classes are numbered, and images ordered, by the bytes of their names.
+// Every regular file counts as an image, whatever its name; names that start with a dot are ignored, links are
+// followed, and FIFOs, sockets and devices are never opened.
 #pragma once
 
 #include <memory>
@@ -16,18 +16,18 @@
 
 namespace simclr {
 
-// One split; a test split that is not there has no images. The test classes are those of the training split, in its
-// numbering. What is odd (an empty class, loose files beside class folders, a loop of links) is told by a warning of
-// the log, once. Error(kData): no such folder, no images for training, a folder that cannot be read, a class of the
-// test split that the training split lacks.
+// Opens one split; a missing test split has no images. The test split uses the classes and the numbering of the
+// training split. Oddities (an empty class, files next to class folders, a loop of links) are logged once as warnings.
+// Error(kData): no such folder, no training images, a folder that cannot be read, a test class that the training split
+// does not have.
 //
-// The fingerprint covers names, classes and sizes in bytes, not times (a copy is the same set) and not contents
+// The fingerprint covers names, classes and sizes in bytes; not times (a copy is the same set) and not contents
 // (reading them would take minutes at every start).
 //
-// A file that is no image, is damaged or too large: settings.on_error. fail: image() throws Error(kData). skip: it
-// is replaced by the next good image of the same class (of the set where there are no labels) in order, the last one
-// followed by the first; so its label holds, the number of images and steps stays, and which image stands in is a
-// function of the files alone. A file that cannot be read at all (it vanished, the disk failed) is an error either way.
+// settings.on_error decides on a file that is not an image, is damaged or too large. fail: image() throws Error(kData).
+// skip: the next usable image of the same class (of the whole set without labels) replaces it, in order, the first one
+// following the last. So labels and the number of images and steps stay the same, and the replacement depends on the
+// files alone, not on ranks or time. A file that cannot be read at all (removed, disk failure) is always an error.
 std::unique_ptr<Dataset> open_image_folder(const DataSettings& settings, Split split, const Beat& beat = no_beat);
 
 }  // namespace simclr

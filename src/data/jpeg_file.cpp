@@ -1,5 +1,5 @@
-// JPEG by libjpeg-turbo. The library reports errors by a function that must not return; it is left by longjmp, and only
-// over frames of C and of lambdas whose objects have no destructors (anything else would be undefined).
+// JPEG by libjpeg-turbo. The library reports errors through a function that must not return: it leaves by longjmp, only
+// across frames of C and of lambdas whose objects have no destructors (anything else would be undefined).
 #include <algorithm>
 #include <array>
 #include <csetjmp>
@@ -27,7 +27,7 @@ class JpegReader {
     jpeg_.err = jpeg_std_error(&errors_);
     errors_.error_exit = [](j_common_ptr common) { self(common).leave(); };
     errors_.emit_message = [](j_common_ptr common, int level) {
-      // A warning. Pixels that are not there are an error; what else the library bridges is its answer.
+      // -1: a warning. Missing pixels are an error; other damage is left to the library to fill in.
       if (level == -1 && common->err->msg_code == JWRN_JPEG_EOF) self(common).leave();
     };
     errors_.output_message = [](j_common_ptr) {};
@@ -85,7 +85,7 @@ class JpegReader {
   std::array<char, JMSG_LENGTH_MAX> message_{};
 };
 
-// Of the first EXIF block; there may be others, and other things in the same marker.
+// From the first EXIF block; there may be others, and APP1 markers with other contents.
 int orientation_of(const jpeg_decompress_struct& jpeg) {
   for (const jpeg_marker_struct* marker = jpeg.marker_list; marker != nullptr; marker = marker->next) {
     const std::span<const uint8_t> data(marker->data, marker->data_length);
@@ -146,7 +146,7 @@ PlanarImage decode_jpeg(std::span<const uint8_t> file, const ImageInfo& info, in
       rows.put(y, row, channels == 1 ? 1 : 3);
     }
   });
-  return rows.view();  // what follows the last row is not looked at
+  return rows.view();  // bytes after the last row are ignored
 }
 
 }  // namespace simclr

@@ -23,8 +23,8 @@
 namespace simclr {
 namespace {
 
-// What is mapped now, for the handler of SIGBUS: it may touch lock-free atomics only. More files than places are mapped
-// without a name.
+// The mapped files, for the SIGBUS handler, which may access lock-free atomics only. Files beyond the 16th are not
+// recorded: a lost page in them keeps SIGBUS's default action.
 struct Mapping {
   std::atomic<const uint8_t*> begin;
   std::atomic<int64_t> bytes;
@@ -33,40 +33,40 @@ struct Mapping {
 std::array<Mapping, 16> mappings;
 static_assert(std::atomic<const uint8_t*>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
-// The kernel's word that a page of a mapped file cannot be read. Where it is about other memory, it acts as ever.
-void tell_of_lost_page(int number, siginfo_t* info, void*) {
+// SIGBUS handler for lost pages of mapped files; a SIGBUS for any other memory keeps the default action.
+void report_lost_page(int number, siginfo_t* info, void*) {
   const auto* at = static_cast<const uint8_t*>(info->si_addr);
   for (const Mapping& mapping : mappings) {
     const uint8_t* begin = mapping.begin.load();
     if (begin == nullptr || at < begin || at >= begin + mapping.bytes.load()) continue;
     std::array<char, 1400> text;
     std::snprintf(text.data(), text.size(),
-                  "cannot read %s any more: it was cut off while the run used it, or its disk fails; restore it and "
+                  "can no longer read %s: it was cut off while the run used it, or its disk failed; restore it and "
                   "start the same command again",
                   mapping.path.data());
     if (claim_last_words())
       log_last_words(text.data());
     else
-      ::sleep(2);  // whoever has the word may be another thread of this process
+      ::sleep(2);  // another thread of this process may be writing its last words
     ::_exit(static_cast<int>(ExitCode::kData));
   }
-  ::signal(number, SIG_DFL);  // the instruction comes again
+  ::signal(number, SIG_DFL);  // the faulting instruction is repeated on return
 }
 
-void handle_lost_pages() {
+void install_lost_page_handler() {
   struct sigaction action {};
-  action.sa_sigaction = tell_of_lost_page;
+  action.sa_sigaction = report_lost_page;
   action.sa_flags = SA_SIGINFO;
   sigemptyset(&action.sa_mask);
   if (::sigaction(SIGBUS, &action, nullptr) != 0)
-    fail(ExitCode::kOther, "cannot set the handler of signal {} (errno {}); please report it", SIGBUS, errno);
+    fail(ExitCode::kOther, "cannot install the handler of signal {} (errno {}); please report it", SIGBUS, errno);
 }
 
 std::mutex mappings_change;
 
 void remember(const uint8_t* begin, int64_t bytes, const std::string& path) {
   std::lock_guard lock(mappings_change);
-  handle_lost_pages();
+  install_lost_page_handler();
   for (Mapping& mapping : mappings) {
     if (mapping.begin.load() != nullptr) continue;
     const size_t length = std::min(path.size(), mapping.path.size() - 1);
@@ -98,12 +98,12 @@ MappedFile::MappedFile(const std::filesystem::path& path, std::string_view advic
   void* memory = nullptr;
   int map_error = 0;
   if (regular && info.st_size > 0) {
-    memory = ::mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+    memory = ::mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (memory == MAP_FAILED) map_error = errno;
   }
   ::close(fd);
   if (error != 0 || map_error != 0) refuse(errno_text(error != 0 ? error : map_error));
-  if (!regular) refuse("it is no regular file");
+  if (!regular) refuse("it is not a regular file");
   data_ = static_cast<const uint8_t*>(memory);
   size_ = info.st_size;
   if (data_ != nullptr) remember(data_, size_, shown_path(path.string()));
@@ -115,7 +115,7 @@ MappedFile::MappedFile(MappedFile&& other) noexcept
 MappedFile::~MappedFile() {
   if (data_ == nullptr) return;
   forget(data_);
-  ::munmap(const_cast<uint8_t*>(data_), static_cast<size_t>(size_));
+  ::munmap(const_cast<uint8_t*>(data_), size_);
 }
 
 }  // namespace simclr

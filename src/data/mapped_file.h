@@ -1,6 +1,6 @@
-// A regular file as read-only memory: its pages are those of the system's cache, shared by all ranks of a host. The
-// file must not shrink while it is mapped; whoever replaces it renames a new one onto it. Reading what is gone, or what
-// its disk cannot give any more, ends the process with the file's name and exit code 3.
+// A regular file mapped as read-only memory: its pages are those of the system's cache, shared by all ranks of a host.
+// The file must not shrink while it is mapped; to replace it, rename a new file onto it. Reading a page that was cut
+// off, or that the disk no longer returns, ends the process with the file's name and exit code 3.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace simclr {
 
 class MappedFile {
  public:
-  // Error(kData) with `advice` at its end.
+  // Error(kData), ending with `advice`.
   MappedFile(const std::filesystem::path& path, std::string_view advice);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;

@@ -1,4 +1,4 @@
-// Which files make a split of MNIST, and gray to RGB; idx_file reads them.
+// The files of a split of MNIST, and gray to RGB; idx_file reads the files.
 #include "src/data/mnist.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr const char* kDownload =
     "download the four files, e.g. train-images-idx3-ubyte.gz, from https://ossci-datasets.s3.amazonaws.com/mnist/ (or "
     "those of Fashion-MNIST)";
 
-// A file as distributed, unpacked, or unpacked by a tool that takes the last dash for the suffix's.
+// File names as distributed, unpacked, or unpacked by a tool that replaces the last dash by a dot.
 std::vector<std::string> spellings(std::string_view part, std::string_view kind, int dimensions) {
   std::vector<std::string> names;
   for (const char* suffix : {"", ".gz"}) {
@@ -37,7 +37,7 @@ IdxFile open_file(const fs::path& folder, std::string_view part, std::string_vie
   std::error_code ignored;
   for (const std::string& name : names)
     if (fs::exists(folder / name, ignored)) return {folder / name, dimensions, advice};
-  fail(ExitCode::kData, "{} is not there, with or without .gz; {}", shown_path((folder / names.front()).string()),
+  fail(ExitCode::kData, "{} does not exist, with or without .gz; {}", shown_path((folder / names.front()).string()),
        advice);
 }
 
@@ -76,7 +76,7 @@ ImageSet read_mnist(const std::string& path, Split split, const Beat& beat) {
   for (const char* part : {"train", "t10k"})
     for (const std::string& name : spellings(part, "images", 3)) search.files.push_back(name);
   const fs::path folder = find_data_folder(path, search);
-  open_split(folder, split == Split::kTest ? Split::kTrain : Split::kTest);  // the other one
+  open_split(folder, split == Split::kTest ? Split::kTrain : Split::kTest);  // only checks the other split
   SplitFiles files = open_split(folder, split);
 
   ImageSet set{

@@ -17,15 +17,15 @@
 namespace simclr {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the numbers of a .npy file are taken as they are");
+static_assert(std::endian::native == std::endian::little, "numbers are read from .npy files without conversion");
 
-// Fills `to` from the file, from `position` on. Error(kData) without the path.
+// Fills `to` with the file's bytes from `position` on. Error(kData) without the path.
 void read_at(const FileHandle& file, int64_t position, std::span<std::byte> to) {
   while (!to.empty()) {
     const ssize_t got = ::pread(file.get(), to.data(), to.size(), position);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(ExitCode::kData, "{}; check the disk", errno_text(errno));
-    if (got == 0) fail(ExitCode::kData, "it ended while it was read; wait until it is written");
+    if (got == 0) fail(ExitCode::kData, "it was cut off while it was read; wait until it is written");
     position += got;
     to = to.subspan(got);
   }
@@ -35,13 +35,13 @@ template <typename T>
 void check_finite(const NpyMatrix& matrix) {
   const int64_t columns = matrix.header.columns;
   for (int64_t row = 0; row < matrix.header.rows; ++row) {
-    const std::byte* start = matrix.data.data() + row * columns * static_cast<int64_t>(sizeof(T));
+    const std::byte* start = matrix.data.data() + row * columns * sizeof(T);
     for (int64_t column = 0; column < columns; ++column) {
       T number;
-      std::memcpy(&number, start + column * static_cast<int64_t>(sizeof(T)), sizeof(T));
+      std::memcpy(&number, start + column * sizeof(T), sizeof(T));
       if (!std::isfinite(number))
         fail(ExitCode::kData, "row {}, column {} (both from 0) is {}; save it from a step whose numbers are finite",
-             row, column, static_cast<double>(number));
+             row, column, number);
     }
   }
 }
@@ -53,7 +53,7 @@ NpyMatrix read(const std::filesystem::path& path) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) fail(ExitCode::kData, "{}; check the disk", errno_text(errno));
   if (S_ISDIR(status.st_mode)) fail(ExitCode::kData, "it is a folder; give the path of a .npy file");
-  if (!S_ISREG(status.st_mode)) fail(ExitCode::kData, "it is no regular file; save to a file first");
+  if (!S_ISREG(status.st_mode)) fail(ExitCode::kData, "it is not a regular file; save to a file first");
   const int64_t file_bytes = status.st_size;
   std::vector<std::byte> start(std::min(file_bytes, kMostNpyHeaderBytes));
   read_at(file, 0, start);
@@ -74,7 +74,7 @@ double NpyMatrix::at(int64_t row, int64_t column) const {
   if (header.type == NpyType::kFloat32) {
     float number;
     std::memcpy(&number, place, sizeof number);
-    return static_cast<double>(number);
+    return number;
   }
   double number;
   std::memcpy(&number, place, sizeof number);
@@ -90,8 +90,7 @@ NpyMatrix read_npy(const std::filesystem::path& path) {
 }
 
 void write_npy(const std::filesystem::path& path, const NpyHeader& header, std::span<const std::byte> data) {
-  SIMCLR_CHECK(static_cast<int64_t>(data.size()) == header.data_bytes(), "{} bytes for {}", data.size(),
-               header.data_bytes());
+  SIMCLR_CHECK(std::ssize(data) == header.data_bytes(), "{} bytes for {}", data.size(), header.data_bytes());
   const std::string start = format_npy_header(header);
   DurableFile file(path);
   file.write(std::as_bytes(std::span(start)));

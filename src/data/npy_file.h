@@ -1,4 +1,4 @@
-// .npy files: read whole with every number checked, and written so that the file is there complete or not at all.
+// Reads .npy files whole, checking every number, and writes them durably: a file appears complete or not at all.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace simclr {
 
-// A matrix as it stands in its file.
+// A matrix in the number format of its file.
 struct NpyMatrix {
   NpyHeader header;
   std::vector<std::byte> data;  // [rows, columns] of header.type
@@ -17,8 +17,8 @@ struct NpyMatrix {
   double at(int64_t row, int64_t column) const;
 };
 
-// Takes memory only after the header has been found to fit the size of the file. Throws Error(kData), one line with the
-// path, for what cannot be read, is no matrix of finite float32 or float64 numbers, or is no regular file.
+// Allocates only after the header was found to match the file's size. Throws Error(kData) with the path unless it is a
+// regular, readable file that holds a matrix of finite float32 or float64 numbers.
 NpyMatrix read_npy(const std::filesystem::path& path);
 
 // Durable on return (base/file.h). Error(kOutput) with the path.

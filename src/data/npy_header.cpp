@@ -1,6 +1,6 @@
 // magic "\x93NUMPY", version (2 bytes), length of the text (2 bytes; 4 from version 2.0 on), text: a Python dictionary
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (4, 8), }
-// then spaces and a newline. Read with a parser of these few forms, not with patterns: order and spaces are free.
+// then spaces and a newline. The order of keys, quotes and spaces are free, as Python's parser accepts them.
 #include "src/data/npy_header.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class DictionaryParser {
   explicit DictionaryParser(std::string_view text) : text_(text) {}
 
   struct Values {
-    std::optional<std::string_view> descr, fortran_order, shape;  // as they are written
+    std::optional<std::string_view> descr, fortran_order, shape;  // the text of each value
   };
 
   Values parse() {
@@ -32,13 +32,13 @@ class DictionaryParser {
       const std::string_view key = parse_string();
       expect(':');
       std::optional<std::string_view>& value = place_of(values, key);
-      if (value) refuse(fmt::format("the key '{}' stands there twice", key));
+      if (value) refuse(fmt::format("the key '{}' is repeated", key));
       value = parse_value();
       if (take('}')) break;
       expect(',');
     }
     skip_spaces();
-    if (at_ != text_.size()) refuse("there is something behind its dictionary");
+    if (at_ != text_.size()) refuse("there are bytes after its dictionary");
     return values;
   }
 
@@ -74,7 +74,7 @@ class DictionaryParser {
     if (quote != '\'' && quote != '"') refuse(fmt::format("no quoted key at byte {} of its dictionary", at_));
     const size_t begin = ++at_;
     at_ = std::min(text_.find(quote, begin), text_.size());
-    if (at_ == text_.size()) refuse("a quoted text has no end");
+    if (at_ == text_.size()) refuse("a quoted text has no closing quote");
     return text_.substr(begin, at_++ - begin);
   }
 
@@ -114,7 +114,7 @@ NpyType parse_type(std::string_view descr) {
   fail(ExitCode::kData, "its dtype is {}, expected float32 or float64; save z.astype(np.float32)", shown(descr));
 }
 
-// "(4, 8)": whole numbers with commas between them and perhaps behind the last; Python 2 wrote 4L.
+// "(4, 8)": integers with commas between them and optionally after the last; Python 2 wrote 4L.
 std::optional<std::vector<int64_t>> parse_tuple(std::string_view text) {
   if (text.size() < 2 || text.front() != '(' || text.back() != ')') return std::nullopt;
   text = text.substr(1, text.size() - 2);
@@ -141,26 +141,26 @@ std::optional<std::vector<int64_t>> parse_tuple(std::string_view text) {
   return numbers;
 }
 
-// Where the text of the header begins and how long it is.
+// The place of the dictionary's text in the file, in bytes.
 struct TextPlace {
   int64_t begin, length;
 };
 
 TextPlace find_text(std::span<const std::byte> start, int64_t file_bytes) {
-  const auto byte = [&](size_t at) { return std::to_integer<int64_t>(start[at]); };
-  constexpr size_t kVersionAt = kMagic.size(), kLengthAt = kVersionAt + 2;
+  const auto byte = [&](int64_t at) { return std::to_integer<int64_t>(start[at]); };
+  constexpr int64_t kVersionAt = kMagic.size(), kLengthAt = kVersionAt + 2;
   for (size_t k = 0; k < std::min(kMagic.size(), start.size()); ++k) {
-    if (byte(k) != static_cast<unsigned char>(kMagic[k]))
-      fail(ExitCode::kData, "it is no .npy file (its first bytes are not \\x93NUMPY); {}", kHowToSave);
+    if (start[k] != std::byte(kMagic[k]))
+      fail(ExitCode::kData, "it is not a .npy file (its first bytes are not \\x93NUMPY); {}", kHowToSave);
   }
-  if (start.size() < kLengthAt + 4) fail(ExitCode::kData, "cut off: only {} bytes; copy it again", file_bytes);
+  if (std::ssize(start) < kLengthAt + 4) fail(ExitCode::kData, "cut off: only {} bytes; copy it again", file_bytes);
   const int64_t major = byte(kVersionAt), minor = byte(kVersionAt + 1);
   if (major < 1 || major > 3 || minor != 0)
     fail(ExitCode::kData, "its format is version {}.{}, expected 1.0, 2.0 or 3.0; {}", major, minor, kHowToSave);
   const int64_t length_bytes = major == 1 ? 2 : 4;
   int64_t length = 0;
-  for (int64_t k = length_bytes - 1; k >= 0; --k) length = length * 256 + byte(kLengthAt + static_cast<size_t>(k));
-  const int64_t begin = static_cast<int64_t>(kLengthAt) + length_bytes;
+  for (int64_t k = length_bytes - 1; k >= 0; --k) length = length * 256 + byte(kLengthAt + k);
+  const int64_t begin = kLengthAt + length_bytes;
   if (begin + length > file_bytes)
     fail(ExitCode::kData, "its header claims {} bytes, the file has {}: cut off or damaged; copy it again", length,
          file_bytes);
@@ -173,11 +173,11 @@ void check_size(const NpyHeader& header, std::string_view shape, int64_t file_by
   int64_t elements = 0, bytes = 0;
   if (__builtin_mul_overflow(header.rows, header.columns, &elements) ||
       __builtin_mul_overflow(elements, bytes_of(header.type), &bytes))
-    fail(ExitCode::kData, "its shape {} is more than any file holds: damaged; {}", shown(shape), kHowToSave);
+    fail(ExitCode::kData, "its shape {} exceeds the size of any file: damaged; {}", shown(shape), kHowToSave);
   const int64_t there = file_bytes - header.data_start;
   if (there != bytes)
     fail(ExitCode::kData, "its shape {} of {} needs {} bytes of data, there are {}: {}; save or copy it again",
-         shown(shape), name_of(header.type), bytes, there, there < bytes ? "cut off" : "something is behind them");
+         shown(shape), name_of(header.type), bytes, there, there < bytes ? "cut off" : "there are extra bytes");
 }
 
 }  // namespace
@@ -189,10 +189,9 @@ std::string_view name_of(NpyType type) {
 NpyHeader parse_npy_header(std::span<const std::byte> start, int64_t file_bytes) {
   if (file_bytes == 0) fail(ExitCode::kData, "it is empty; {}", kHowToSave);
   const TextPlace place = find_text(start, file_bytes);
-  SIMCLR_CHECK(static_cast<int64_t>(start.size()) >= place.begin + place.length, "{} bytes of a header that ends at {}",
-               start.size(), place.begin + place.length);
-  const std::string_view text(reinterpret_cast<const char*>(start.data()) + place.begin,
-                              static_cast<size_t>(place.length));
+  SIMCLR_CHECK(std::ssize(start) >= place.begin + place.length, "{} bytes of a header that ends at {}", start.size(),
+               place.begin + place.length);
+  const std::string_view text(reinterpret_cast<const char*>(start.data()) + place.begin, place.length);
   const DictionaryParser::Values values = DictionaryParser(text).parse();
   for (const auto& [key, value] : {std::pair("descr", values.descr), std::pair("fortran_order", values.fortran_order),
                                    std::pair("shape", values.shape)}) {

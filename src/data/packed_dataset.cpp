@@ -12,7 +12,7 @@ namespace {
 class PackedDataset final : public Dataset {
  public:
   PackedDataset(PackedFile file, Split split) : file_(std::move(file)), split_(split), entries_(file_.entries(split)) {}
-  int64_t count() const override { return static_cast<int64_t>(entries_.size()); }
+  int64_t count() const override { return std::ssize(entries_); }
   bool has_labels() const override { return file_.has_labels(split_); }
   int32_t label(int64_t i) const override { return entries_[i].label; }
   const std::vector<std::string>& class_names() const override { return file_.class_names(); }
@@ -30,7 +30,7 @@ class PackedDataset final : public Dataset {
 std::unique_ptr<Dataset> open_packed(const std::string& path, Split split) {
   PackedFile file(path);
   if (file.entries(split).empty())
-    fail(ExitCode::kData, "{} has no {} images; pack a set that has them", shown_path(path), name_of(split));
+    fail(ExitCode::kData, "{} has no {} images; pack a data set that has them", shown_path(path), name_of(split));
   return std::make_unique<PackedDataset>(std::move(file), split);
 }
 

@@ -1,4 +1,4 @@
-// Splits of a packed file as data sets. The file is mapped: images are neither decoded nor copied.
+// data.format: packed. The splits of a packed file as data sets. The file is mapped: no image is decoded or copied.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,10 @@
 
 namespace simclr {
 
-// `path` is the file. The fingerprint is the hash that was written with the images. Error(kData), also for a split
-// without images.
+// `path` is the file. The fingerprint is the hash stored in it. Error(kData), also for a split without images.
 std::unique_ptr<Dataset> open_packed(const std::string& path, Split split);
 
-// Null where the training split has the labels itself.
+// Null if the file has no bank: the training split then has the labels.
 std::unique_ptr<Dataset> open_packed_bank(const std::string& path);
 
 }  // namespace simclr

@@ -17,6 +17,7 @@ constexpr std::array<char, 8> kMark = {'S', 'I', 'M', 'C', 'L', 'R', 'P', 'K'};
 constexpr uint32_t kVersion = 1;
 constexpr uint64_t kStartBytes = 16, kEntryBytes = sizeof(PackedEntry), kTailBytes = sizeof(PackedTail);
 constexpr uint32_t kMostSide = 1 << 20;
+constexpr int64_t kLengthBytes = sizeof(uint32_t);  // of a class name
 constexpr const char* kAdvice = "write it again with simclr_train pack";
 
 static_assert(kEntryBytes == 24 && kTailBytes == 312, "the layout of the file");
@@ -32,7 +33,7 @@ std::array<char, 64> digits(Sha256& hash) {
 void hash_image(Sha256& hash, const PlanarImage& image, int32_t label) {
   const std::array<int64_t, 3> facts = {image.height, image.width, label};
   hash.update(facts.data(), sizeof facts);
-  hash.update(image.pixels, static_cast<size_t>(image.bytes()));
+  hash.update(image.pixels, image.bytes());
 }
 
 }  // namespace
@@ -62,15 +63,15 @@ void PackedWriter::add(const PlanarImage& image, int32_t label) {
   const bool labeled = (tail_.labeled >> split_ & 1) != 0;
   SIMCLR_CHECK(image.height >= 1 && image.width >= 1 && image.height <= kMostSide && image.width <= kMostSide,
                "an image of {}x{} pixels", image.height, image.width);
-  SIMCLR_CHECK(labeled ? label >= 0 && static_cast<size_t>(label) < class_names_.size() : label == -1,
-               "label {} of {} classes", label, class_names_.size());
+  SIMCLR_CHECK(labeled ? label >= 0 && label < std::ssize(class_names_) : label == -1, "label {} of {} classes", label,
+               class_names_.size());
   entries_.push_back({.offset = written_,
                       .height = static_cast<uint32_t>(image.height),
                       .width = static_cast<uint32_t>(image.width),
                       .label = label});
   hash_image(content_, image, label);
   file_.write(std::as_bytes(std::span(image.pixels, image.bytes())));
-  written_ += static_cast<uint64_t>(image.bytes());
+  written_ += image.bytes();
   ++tail_.counts[split_];
 }
 
@@ -111,9 +112,9 @@ void PackedFile::refuse(const std::string& what) const {
 }
 
 void PackedFile::check_tail() {
-  const auto bytes = static_cast<uint64_t>(file_.size());
+  const uint64_t bytes = file_.size();
   if (bytes < kStartBytes || std::memcmp(file_.data(), kMark.data(), kMark.size()) != 0)
-    refuse("is no packed data set: it does not start with SIMCLRPK");
+    refuse("is not a packed data set: it does not start with SIMCLRPK");
   uint32_t version = 0;
   std::memcpy(&version, file_.data() + kMark.size(), sizeof version);
   if (version != kVersion) refuse(fmt::format("has version {}, this program reads {}", version, kVersion));
@@ -129,11 +130,11 @@ void PackedFile::check_tail() {
     images += fits ? count : 0;
   }
   if (!fits || tail_.names_at - tail_.entries_at != images * kEntryBytes)
-    refuse("has a damaged tail: its parts do not fit the file");
+    refuse("has a damaged tail: its offsets do not match the file");
   Sha256 described;
   described.update(file_.data() + tail_.entries_at, end - tail_.entries_at);
   described.update(&tail_, offsetof(PackedTail, described));
-  if (digits(described) != tail_.described) refuse("is damaged: the checksum of its description does not fit");
+  if (digits(described) != tail_.described) refuse("is damaged: the checksum of its description does not match");
 }
 
 void PackedFile::read_names() {
@@ -141,15 +142,14 @@ void PackedFile::read_names() {
   const uint8_t* const end = file_.data() + file_.size() - kTailBytes;
   for (uint32_t i = 0; i < tail_.classes; ++i) {
     uint32_t length = 0;
-    if (static_cast<size_t>(end - at) < sizeof length)
-      refuse(fmt::format("has names for {} of {} classes", i, tail_.classes));
+    if (end - at < kLengthBytes) refuse(fmt::format("has names for {} of {} classes", i, tail_.classes));
     std::memcpy(&length, at, sizeof length);
     at += sizeof length;
-    if (static_cast<size_t>(end - at) < length) refuse(fmt::format("has names for {} of {} classes", i, tail_.classes));
+    if (end - at < int64_t{length}) refuse(fmt::format("has names for {} of {} classes", i, tail_.classes));
     class_names_.emplace_back(reinterpret_cast<const char*>(at), length);
     at += length;
   }
-  if (at != end) refuse(fmt::format("has {} bytes behind the names of its classes", end - at));
+  if (at != end) refuse(fmt::format("has {} unknown bytes after its class names", end - at));
 }
 
 void PackedFile::check_entries() {
@@ -159,24 +159,24 @@ void PackedFile::check_entries() {
       const bool sized = e.height >= 1 && e.width >= 1 && e.height <= kMostSide && e.width <= kMostSide;
       if (!sized || e.offset < kStartBytes || e.offset > tail_.entries_at ||
           uint64_t{3} * e.height * e.width > tail_.entries_at - e.offset) {
-        refuse(fmt::format("{} image {} ({}x{} at {}) lies outside the pixels", name_of(split), i, e.height, e.width,
-                           e.offset));
+        refuse(fmt::format("is damaged: {} image {} ({}x{} at {}) is outside the pixels", name_of(split), i, e.height,
+                           e.width, e.offset));
       }
       const bool labeled =
-          has_labels(split) ? e.label >= 0 && static_cast<uint32_t>(e.label) < tail_.classes : e.label == -1;
+          has_labels(split) ? e.label >= 0 && int64_t{e.label} < int64_t{tail_.classes} : e.label == -1;
       if (!labeled)
-        refuse(fmt::format("{} image {} has label {} of {} classes", name_of(split), i, e.label, tail_.classes));
+        refuse(fmt::format("is damaged: {} image {} has label {} of {} classes", name_of(split), i, e.label,
+                           tail_.classes));
       ++i;
     }
   }
 }
 
 std::span<const PackedEntry> PackedFile::entries(Split split) const {
-  const auto index = static_cast<size_t>(split);
-  const uint64_t before =
-      std::accumulate(tail_.counts.begin(), tail_.counts.begin() + static_cast<std::ptrdiff_t>(index), uint64_t{0});
+  const auto index = static_cast<int64_t>(split);
+  const uint64_t before = std::accumulate(tail_.counts.begin(), tail_.counts.begin() + index, uint64_t{0});
   const auto* all = reinterpret_cast<const PackedEntry*>(file_.data() + tail_.entries_at);  // aligned to 8: checked
-  return {all + before, static_cast<size_t>(tail_.counts[index])};
+  return std::span(all + before, tail_.counts[index]);
 }
 
 PlanarImage PackedFile::image(const PackedEntry& entry) const {

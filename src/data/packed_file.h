@@ -1,16 +1,15 @@
-// A data set as one file of decoded images, for those whose loader is the bottleneck: `simclr_train pack` writes it,
-// data.format: packed reads it. This is the layout, its writer and its checks; packed_dataset.h shows it as a Dataset.
+// A data set as one file of decoded images, for runs whose loader is the bottleneck: `simclr_train pack` writes it,
+// data.format: packed reads it. Here are the layout, its writer and its checks; packed_dataset.h makes it a Dataset.
 //
 //   "SIMCLRPK", version (u32), 0 (u32)
 //   pixels            of each image, planar RGB [3, height, width], without gaps
 //   0 to 7 bytes      of zeros, up to a multiple of 8
-//   entries           24 bytes an image: offset (u64), height, width (u32), label (i32, -1: none), 0 (u32); train,
-//   then
-//                     test, then bank
-//   names of classes  of each: length (u32), bytes
+//   entries           24 bytes an image: offset (u64), height, width (u32), label (i32, -1: none), 0 (u32);
+//                     train, then test, then bank
+//   class names       length (u32) and bytes of each
 //   tail              PackedTail
 //
-// Numbers are little endian. A file that is cut off has no tail, so it is never taken for a whole one.
+// Numbers are little-endian. A file that was cut off has no tail, so it is never mistaken for a complete one.
 #pragma once
 
 #include <array>
@@ -42,14 +41,14 @@ struct PackedTail {
   uint64_t entries_at = 0, names_at = 0;  // offsets in the file
   uint32_t classes = 0;
   uint32_t labeled = 0;                                        // bit s: split s has labels
-  std::array<std::array<char, 64>, kPackedSplits> contents{};  // sha256 of sizes, labels, pixels of a split; digits
-  std::array<char, 64> described{};                            // sha256 of entries, names and the tail so far
+  std::array<std::array<char, 64>, kPackedSplits> contents{};  // SHA-256 of a split's sizes, labels, pixels; hex digits
+  std::array<char, 64> described{};                            // SHA-256 of entries, names and the fields above
   std::array<char, 8> mark{};                                  // "SIMCLRPK"
 };
 
 class PackedWriter {
  public:
-  // Collects the file beside `path`; nothing is left of it without finish(). Error(kOutput).
+  // Writes a temporary file next to `path`, which finish() renames; without finish() it is removed. Error(kOutput).
   PackedWriter(const std::filesystem::path& path, std::vector<std::string> class_names);
 
   void start(Split split, bool has_labels);  // in the order of Split, each at most once
@@ -68,8 +67,8 @@ class PackedWriter {
   uint64_t written_ = 0;
 };
 
-// A packed file whose description was checked whole: every entry lies within the pixels, every label within the names.
-// The pixels are not looked at: matches_content() does that.
+// A packed file whose description has been checked: every entry is within the pixels, every label has a name. The
+// pixels are not read for that; matches_content() checks them.
 class PackedFile {
  public:
   // Error(kData): what is wrong, what to do.
@@ -79,7 +78,7 @@ class PackedFile {
   bool has_labels(Split split) const { return (tail_.labeled >> static_cast<unsigned>(split) & 1) != 0; }
   const std::vector<std::string>& class_names() const { return class_names_; }
   PlanarImage image(const PackedEntry& entry) const;
-  std::string content_hash(Split split) const;  // as written
+  std::string content_hash(Split split) const;  // as stored in the file
   bool matches_content(Split split, const Beat& beat) const;
 
  private:

@@ -1,4 +1,4 @@
-// PNG by libpng. As with JPEG (jpeg_file.cpp) errors leave by longjmp, over frames without destructors only.
+// PNG by libpng. As with JPEG (jpeg_file.cpp), errors leave by longjmp, only across frames without destructors.
 #include <png.h>
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace simclr {
 namespace {
 
 constexpr png_uint_32 kMostPixelsASide = 0x7fffffff;  // the format's own limit; max_pixels is the one that counts
-constexpr png_alloc_size_t kMostChunkBytes = size_t{8} << 20;  // of texts and profiles, which nobody here reads
+constexpr png_alloc_size_t kMostChunkBytes = size_t{8} << 20;  // for texts and profiles, which are ignored
 
-// libpng takes the memory of some chunks before it reads them: none before the pixels may claim more than the file has.
+// libpng allocates some chunks before it reads them: no chunk before the pixels may be longer than the file.
 void check_chunk_lengths(std::span<const uint8_t> file) {
   constexpr size_t kSignatureBytes = 8, kHeadBytes = 8, kSumBytes = 4;  // length and type; checksum
   for (size_t at = kSignatureBytes; at + kHeadBytes <= file.size();) {
@@ -123,12 +123,12 @@ PlanarImage decode_png(std::span<const uint8_t> file, const ImageInfo& info, std
     height = png_get_image_height(png, reader.info());
     width = png_get_image_width(png, reader.info());
     channels = png_get_channels(png, reader.info());
-    row_bytes = static_cast<int64_t>(png_get_rowbytes(png, reader.info()));
+    row_bytes = png_get_rowbytes(png, reader.info());
   });
   SIMCLR_CHECK((channels == 1 || channels == 3) && row_bytes == width * channels, "{} channels, {} bytes a row of {}",
                channels, row_bytes, width);
   UprightRows rows(height, width, info.orientation, storage);
-  const int64_t kept_rows = passes == 1 ? 1 : height;  // of an interlaced image no row is done before the last pass
+  const int64_t kept_rows = passes == 1 ? 1 : height;  // an interlaced image's rows are complete after the last pass
   std::vector<uint8_t> buffer(kept_rows * row_bytes);
   uint8_t* const first = buffer.data();
   reader.guard([&] {
@@ -140,7 +140,7 @@ PlanarImage decode_png(std::span<const uint8_t> file, const ImageInfo& info, std
       }
     }
   });
-  return rows.view();  // what follows the last row is not looked at
+  return rows.view();  // bytes after the last row are ignored
 }
 
 }  // namespace simclr

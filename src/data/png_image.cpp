@@ -8,8 +8,7 @@
 namespace simclr {
 
 std::string encode_png(const RgbImage& image) {
-  SIMCLR_CHECK(image.height >= 1 && image.width >= 1 &&
-                   static_cast<int64_t>(image.pixels.size()) == image.height * image.width * 3,
+  SIMCLR_CHECK(image.height >= 1 && image.width >= 1 && std::ssize(image.pixels) == image.height * image.width * 3,
                "{} bytes for {} x {} pixels", image.pixels.size(), image.height, image.width);
   png_image header{};
   header.version = PNG_IMAGE_VERSION;

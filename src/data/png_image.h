@@ -15,7 +15,7 @@ struct RgbImage {
 
   RgbImage() = default;
   RgbImage(int64_t rows, int64_t columns, uint8_t value)
-      : height(rows), width(columns), pixels(static_cast<size_t>(rows * columns * 3), value) {}
+      : height(rows), width(columns), pixels(rows * columns * 3, value) {}
   uint8_t* at(int64_t y, int64_t x) { return pixels.data() + (y * width + x) * 3; }
   const uint8_t* at(int64_t y, int64_t x) const { return pixels.data() + (y * width + x) * 3; }
 };

@@ -34,8 +34,8 @@ SamplePlan::SamplePlan(const SamplePlanSettings& settings) : settings_(settings)
   const auto& [seed, count, batch, shards] = settings_;
   SIMCLR_CHECK(batch >= 1 && shards >= 1, "global batch {}, shards {}", batch, shards);
   if (batch % shards != 0) {
-    fail(ExitCode::kUsage, "train.global_batch {} is not a multiple of train.shards {}: {} images would be left over",
-         batch, shards, batch % shards);
+    fail(ExitCode::kUsage, "train.global_batch {} is not a multiple of train.shards {}; set one of them to fit", batch,
+         shards);
   }
   if (count < batch) {
     const int64_t most = count / shards * shards;

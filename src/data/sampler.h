@@ -1,5 +1,5 @@
-// Which images make up which step: a pure function of (seed, step), the same on every rank. Steps count from 0 over
-// the whole run, so a resumed run goes on where it stopped, in the middle of an epoch too.
+// The images of each step: a pure function of (seed, step), the same on every rank. Steps count from 0 over the whole
+// run, so a resumed run continues where it stopped, also in the middle of an epoch.
 #pragma once
 
 #include <array>

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kSide = 96, kPlane = kSide * kSide, kImageBytes = 3 * kPlane;
 constexpr int kClasses = 10;
 constexpr const char* kAllNeeded =
-    "the five .bin files of STL-10 are all needed: download stl10_binary.tar.gz from "
+    "all five .bin files of STL-10 are needed: download stl10_binary.tar.gz from "
     "https://cs.stanford.edu/~acoates/stl10/, and unpack it";
 
 struct Images {
@@ -82,7 +82,7 @@ class Stl10 final : public Dataset {
     Sha256 hash;
     hash.update(fmt::format("stl10 {} {};", count_, labels_.size()));
     const auto update = [&](const std::byte* piece, size_t bytes) { hash.update(piece, bytes); };
-    for (const Images& part : parts_) in_pieces(part.file.data(), static_cast<size_t>(part.file.size()), beat, update);
+    for (const Images& part : parts_) in_pieces(part.file.data(), part.file.size(), beat, update);
     in_pieces(labels_.data(), labels_.size() * sizeof(int32_t), beat, update);
     return hash.hex();
   }
@@ -93,10 +93,10 @@ class Stl10 final : public Dataset {
       if (i < part.count) return part.file.data() + i * kImageBytes;
       i -= part.count;
     }
-    fail(ExitCode::kOther, "internal error: image {} behind the end of STL-10", i);
+    fail(ExitCode::kOther, "internal error: STL-10 index {} is out of range; please report it", i);
   }
 
-  // In tiles, so that a line of the cache serves all its bytes.
+  // In tiles, so that all bytes of a cache line are used while it is loaded.
   static void transpose(const uint8_t* in, uint8_t* out) {
     constexpr int64_t kTile = 16;
     static_assert(kSide % kTile == 0);

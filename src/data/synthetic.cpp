@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kSide = 32;
 constexpr int64_t kPixels = kSide * kSide;
-constexpr uint64_t kDataSeed = 20240607;  // changing it, or any draw below, makes another data set
+constexpr uint64_t kDataSeed = 20240607;  // changing this or any draw below changes the data set
 constexpr float kPi = std::numbers::pi_v<float>;
 constexpr int kPlaceTries = 60;
 
@@ -88,7 +88,7 @@ void draw_background(PhiloxStream& random, Canvas& canvas) {
   }
 }
 
-// A light color whose hue carries no brightness: luma and saturation are drawn, the hue is any.
+// A light color of random hue, whose luma and saturation are drawn independently of the hue.
 Color draw_pastel(PhiloxStream& random) {
   const float hue = random.uniform(0, 6), brightness = random.uniform(0.6f, 0.8f),
               saturation = random.uniform(0, 0.35f);
@@ -125,18 +125,18 @@ void draw_copy(Shape shape, const Copy& copy, const Color& color, float rotation
   }
 }
 
-// 3 to 5 copies that hardly overlap; fewer when there is no room after 60 tries.
+// 3 to 5 copies that hardly overlap; fewer if 60 tries find no place.
 void draw_copies(PhiloxStream& random, Shape shape, Canvas& canvas) {
-  const size_t wanted = 3 + random.below(3);
+  const int64_t wanted = 3 + random.below(3);
   std::array<Copy, 5> placed{};
-  size_t count = 0;
+  int64_t count = 0;
   for (int t = 0; t < kPlaceTries && count < wanted; ++t) {
     Copy copy{.radius = random.uniform(4.5f, 7.5f)};
     copy.x = random.uniform(0.6f * copy.radius, kSide - 0.6f * copy.radius);
     copy.y = random.uniform(0.6f * copy.radius, kSide - 0.6f * copy.radius);
-    const bool free = std::all_of(
-        placed.begin(), placed.begin() + static_cast<std::ptrdiff_t>(count),
-        [&](const Copy& o) { return std::hypot(copy.x - o.x, copy.y - o.y) >= 0.95f * (copy.radius + o.radius); });
+    const bool free = std::all_of(placed.begin(), placed.begin() + count, [&](const Copy& o) {
+      return std::hypot(copy.x - o.x, copy.y - o.y) >= 0.95f * (copy.radius + o.radius);
+    });
     if (!free) continue;
     placed[count++] = copy;
     const Color color = draw_pastel(random);
@@ -164,7 +164,7 @@ ImageSet draw_synthetic(const SyntheticSettings& settings, Split split, const Be
   set.count = split == Split::kTrain ? settings.train_images : settings.test_images;
   set.height = set.width = kSide;
   if (set.count < 1)
-    fail(ExitCode::kData, "data.synthetic.{}_images is {}: at least one image is needed", name_of(split), set.count);
+    fail(ExitCode::kData, "data.synthetic.{}_images is {}; set it to 1 or more", name_of(split), set.count);
   set.class_names.assign(kNames.begin(), kNames.end());
   set.pixels.resize(set.count * 3 * kPixels);
   set.labels.resize(set.count);

@@ -1,4 +1,4 @@
-// Where the rows of a stored image go so that it stands upright, planar.
+// Writes the rows of a stored image as an upright, planar one.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,16 @@
 
 namespace simclr {
 
-// Takes the rows of a stored image in any order and writes them upright, as planar RGB. Plain data without a
-// destructor: decoders that leave by longjmp may hold one.
+// Takes the rows in any order. Plain data without a destructor, so decoders that leave by longjmp may hold one.
 class UprightRows {
  public:
-  // A stored image of height x width. storage: becomes [3, height, width] of the upright image.
+  // height x width: of the stored image. storage receives [3, height, width] of the upright one.
   UprightRows(int64_t height, int64_t width, int orientation, std::vector<uint8_t>& storage)
       : stored_width_(width),
         height_(orientation >= 5 ? width : height),
         width_(orientation >= 5 ? height : width),
         orientation_(orientation) {
-    const auto bytes = static_cast<size_t>(3 * height * width);
+    const size_t bytes = 3 * height * width;
     if (storage.size() < bytes) storage.resize(bytes);
     pixels_ = storage.data();
   }
@@ -41,7 +40,7 @@ class UprightRows {
   }
 
  private:
-  // Of stored pixel (y, x) in a plane of the upright image. What the values mean: EXIF 2.3, tag Orientation.
+  // Offset of stored pixel (y, x) in a plane of the upright image. The values: EXIF 2.3, tag Orientation.
   int64_t place(int64_t y, int64_t x) const {
     const int64_t bottom = height_ - 1, right = width_ - 1;
     switch (orientation_) {
@@ -64,7 +63,8 @@ class UprightRows {
     }
   }
 
-  int64_t stored_width_, height_, width_;  // the last two upright
+  int64_t stored_width_;
+  int64_t height_, width_;  // of the upright image
   int orientation_;
   uint8_t* pixels_ = nullptr;
 };

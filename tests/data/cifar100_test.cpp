@@ -69,7 +69,7 @@ TEST_F(Cifar100, NamesWhatIsWrong) {
   std::filesystem::remove(inner_ / "test.bin");
   EXPECT_THAT(read_refused(Split::kTrain), HasSubstr("test.bin: No such file or directory; train.bin and test.bin"));
   std::filesystem::remove(inner_ / "train.bin");
-  EXPECT_THAT(read_refused(Split::kTrain), HasSubstr("holds no train.bin, nor does"));
+  EXPECT_THAT(read_refused(Split::kTrain), HasSubstr("there is no train.bin in "));
   write_bytes(folder_.path() / "cifar-100-python" / "train", "pickle");
   EXPECT_THAT(read_refused(Split::kTrain), HasSubstr("cifar-100-python holds the Python version of CIFAR-100"));
 }

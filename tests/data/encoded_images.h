@@ -25,7 +25,7 @@ RawImage gradient(int64_t height, int64_t width, int64_t channels = 3);
 struct JpegOptions {
   bool progressive = false, adobe_ycck = false;  // the second for 4 channels: values are CMYK, inverted
   int orientation = 0;                           // 0: no EXIF
-  int scans_of_one_kind = 0;                     // > 0: a progressive gray image of so many refining scans
+  int scans_of_one_kind = 0;                     // > 0: a progressive gray image with this number of refining scans
 };
 Bytes encode_jpeg(const RawImage& image, const JpegOptions& options = {});
 

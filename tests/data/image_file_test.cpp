@@ -92,7 +92,7 @@ TEST(ImageFile, PutsEveryOrientationUpright) {
   }
 }
 
-// The two transposing orientations that red_corner cannot tell apart from mere flips.
+// The two transposing orientations, which red_corner cannot distinguish from flips.
 TEST(ImageFile, KeepsTheOrderWithinRows) {
   const RawImage two_by_one{1, 2, 3, {200, 0, 0, 0, 0, 100}};  // stored: red, blue
   const Decoded clockwise = decode(encode_png(two_by_one, {.orientation = 6}));
@@ -149,16 +149,16 @@ TEST(ImageFile, DecodesJpegAtAFractionOfItsSize) {
     const Decoded part = decode(file, reduction);
     EXPECT_EQ(part.height, (90 + reduction - 1) / reduction);
     EXPECT_EQ(part.width, (61 + reduction - 1) / reduction);
-    EXPECT_EQ(part.info.height, 90) << "the header tells the whole size";
+    EXPECT_EQ(part.info.height, 90) << "the header has the whole size";
     for (size_t c = 0; c < 3; ++c)
       EXPECT_NEAR(decode(whole_blocks, reduction).mean()[c], decode(whole_blocks).mean()[c], 1) << reduction;
   }
   EXPECT_EQ(decode(encode_png(gradient(9, 9)), 4).height, 9);
 }
 
-TEST(ImageFile, RefusesWhatIsNoImage) {
+TEST(ImageFile, RefusesOtherFiles) {
   EXPECT_EQ(refusal({}), "the file is empty");
-  EXPECT_EQ(refusal({'G', 'I', 'F', '8'}), "it is neither JPEG nor PNG, whatever its name says");
+  EXPECT_EQ(refusal({'G', 'I', 'F', '8'}), "it is neither JPEG nor PNG by its first bytes");
   EXPECT_EQ(refusal({0xff, 0xd8, 0xff, 0xd9}), "libjpeg cannot read it: JPEG datastream contains no image");
 }
 
@@ -192,7 +192,7 @@ TEST(ImageFile, HoldsThePixelLimitByTheHeaderAlone) {
     read_image_info(file, 1199);
     FAIL() << "1200 pixels were let through";
   } catch (const BadImage& e) {
-    EXPECT_STREQ(e.what(), "30x40 are more pixels than data.max_pixels: 1199 allows");
+    EXPECT_STREQ(e.what(), "30x40 pixels exceed data.max_pixels: 1199");
   }
 }
 
@@ -226,7 +226,7 @@ bool means_agree(const std::array<double, 3>& mean, const std::vector<double>& e
 }
 
 // Sizes upright, and the mean color of PIL or of the libraries' own convention (they differ in what they do with
-// gamma and CMYK). Of 16-bit gray neither is told: PIL cuts it off at 255, and the libraries' figure has gamma in it.
+// gamma and CMYK). For 16-bit gray there is no expected value: PIL clips it at 255, and the libraries apply gamma.
 TEST(OddImages, AllGetTheirVerdict) {
   const char* shared = std::getenv("SIMCLR_SHARED");
   if (shared == nullptr) GTEST_SKIP() << "SIMCLR_SHARED is not set: no odd images to read";

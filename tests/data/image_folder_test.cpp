@@ -1,4 +1,4 @@
-// Folders as people have them, made here: layouts, names, links, what is no image, and what stands in for it.
+// Image folders made by the test: layouts, names, links, unusable files and the images that replace them.
 #include "src/data/image_folder.h"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST_F(ImageFolderTest, ReadsSplitsOfClassFoldersInOrderOfTheirBytes) {
 
 TEST_F(ImageFolderTest, ReadsClassFoldersWithoutSplitsAndFlatFolders) {
   add("cars/1.png", 10);
-  add("train/1.png", 12);  // trains beside cars
+  add("train/1.png", 12);  // a class of trains next to a class of cars
   EXPECT_EQ(open()->class_names(), (std::vector<std::string>{"cars", "train"}));
   EXPECT_EQ(open(Split::kTest)->count(), 0);
   fs::remove_all(folder_.path() / "cars");
@@ -114,9 +114,9 @@ TEST_F(ImageFolderTest, FollowsLinksButNoLoopsAndOpensNoFifo) {
   EXPECT_EQ(values(*open()), (std::vector<int>{10, 14, 12}));
   const FolderScan scan = scan_folder(folder_.path() / "train", {}, no_beat);
   ASSERT_EQ(scan.oddities.size(), 3u);
-  EXPECT_TRUE(scan.oddities[0].ends_with("dangling is passed over: No such file or directory")) << scan.oddities[0];
-  EXPECT_TRUE(scan.oddities[1].ends_with("fifo is passed over: it is no file (a FIFO, a socket or a device)"));
-  EXPECT_TRUE(scan.oddities[2].ends_with("loop is passed over: it leads back to a folder that it lies in"));
+  EXPECT_TRUE(scan.oddities[0].ends_with("dangling is ignored: No such file or directory")) << scan.oddities[0];
+  EXPECT_TRUE(scan.oddities[1].ends_with("fifo is ignored: it is not a file, but a FIFO, a socket or a device"));
+  EXPECT_TRUE(scan.oddities[2].ends_with("loop is ignored: it links to a folder that contains it"));
 }
 
 TEST_F(ImageFolderTest, FailsAtABadFileByItsName) {
@@ -127,11 +127,11 @@ TEST_F(ImageFolderTest, FailsAtABadFileByItsName) {
   EXPECT_EQ(
       reason([&] { value(*set, 1); }),
       folder_.path().string() +
-          "/train/a/2?.jpg: it is neither JPEG nor PNG, whatever its name says; remove or replace the file, or go "
-          "on without such files: data.on_error: skip");
+          "/train/a/2?.jpg: it is neither JPEG nor PNG by its first bytes; remove or replace the file, or skip such "
+          "files with data.on_error: skip");
 }
 
-TEST_F(ImageFolderTest, LetsTheNextGoodImageOfTheClassStandIn) {
+TEST_F(ImageFolderTest, ReplacesABadFileByTheNextGoodImageOfItsClass) {
   on_error_ = OnDataError::kSkip;
   for (const char* bad : {"train/a/0", "train/a/2", "train/a/3", "train/a/5"}) add(bad, Bytes{});
   add("train/a/1", 10);
@@ -158,21 +158,22 @@ TEST_F(ImageFolderTest, RefusesAClassWithoutAnyGoodImageAndAFileThatVanished) {
   add("train/b/0", 10);
   add("val/b/0", 10);
   const auto set = open();
-  EXPECT_EQ(reason([&] { value(*set, 0); }),
-            "none of the 1 files of class a is an image that can be read; put images there or remove the folder: " +
-                folder_.path().string() + "/train/a/0");
+  EXPECT_EQ(reason([&] { value(*set, 0); }), "none of the 1 files of class a is a readable image, such as " +
+                                                 folder_.path().string() +
+                                                 "/train/a/0; put images there or remove the folder");
   fs::remove(folder_.path() / "train/b/0");
   EXPECT_NE(reason([&] { value(*set, 1); }).find("No such file"), std::string::npos);
 }
 
 TEST_F(ImageFolderTest, RefusesWhatCannotBeTrainedOn) {
-  EXPECT_NE(reason([&] { open(); }).find("holds no images"), std::string::npos);
+  EXPECT_NE(reason([&] { open(); }).find("holds no images; put JPEG or PNG files there"), std::string::npos);
   add("train/a/0", 10);
   add("val/c/0", 10);
-  EXPECT_NE(reason([&] { open(Split::kTest); }).find("val/c has no class folder of this name"), std::string::npos);
+  EXPECT_NE(reason([&] { open(Split::kTest); }).find("val/c is a test class that the training folder"),
+            std::string::npos);
   DataSettings s = settings();
   s.path += "/nowhere";
-  EXPECT_NE(reason([&] { open_image_folder(s, Split::kTrain); }).find("is no folder"), std::string::npos);
+  EXPECT_NE(reason([&] { open_image_folder(s, Split::kTrain); }).find("is not a folder"), std::string::npos);
 }
 
 TEST_F(ImageFolderTest, FingerprintKnowsNamesClassesAndSizes) {

@@ -35,7 +35,7 @@ TEST(MappedFileDeathTest, AFileThatIsCutOffIsNamed) {
   std::filesystem::resize_file(path, 4096);
   EXPECT_EQ(last_byte(whole), 'x');
   EXPECT_EXIT(std::exit(last_byte(cut)), testing::ExitedWithCode(3),
-              "cannot read [^ ]*/cut.packed any more: it was cut off while the run used it");
+              "can no longer read [^ ]*/cut.packed: it was cut off while the run used it");
 }
 
 TEST(MappedFileDeathTest, OtherBusErrorsStayWhatTheyAre) {

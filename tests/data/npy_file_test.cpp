@@ -61,13 +61,13 @@ TEST_F(NpyFile, WhatIsWrittenIsReadAgain) {
               HasSubstr("none/g.npy"));
 }
 
-TEST_F(NpyFile, RefusesWhatIsNoFile) {
+TEST_F(NpyFile, RefusesFoldersPipesAndEmptyFiles) {
   EXPECT_THAT(refusal(folder_.path() / "nothing.npy"), HasSubstr("No such file"));
   EXPECT_THAT(refusal(folder_.path()), HasSubstr("it is a folder"));
   const auto pipe = folder_.path() / "pipe.npy";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_THAT(refusal(pipe), HasSubstr("no regular file"));  // at once, although nobody writes into it
-  EXPECT_THAT(refusal("/dev/null"), HasSubstr("no regular file"));
+  EXPECT_THAT(refusal(pipe), HasSubstr("not a regular file"));  // at once, although the pipe has no writer
+  EXPECT_THAT(refusal("/dev/null"), HasSubstr("not a regular file"));
   EXPECT_THAT(refusal(write("empty.npy", "")), HasSubstr("it is empty"));
 }
 

@@ -1,4 +1,4 @@
-// Headers that numpy writes, each fault with the line that a user reads, and bytes that nobody wrote.
+// Headers as NumPy writes them, the message for each fault, and arbitrary bytes.
 #include "src/data/npy_header.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using test::npy_start;
 using test::npy_text;
 using testing::HasSubstr;
 
-// A file of `start` and so many bytes of data, of which the parser sees what it may ask for.
+// A file of `start` and data_bytes bytes of data; the parser gets as much of it as its contract requires.
 NpyHeader parse(const std::string& start, int64_t data_bytes) {
   const std::string seen = start + std::string(std::min(data_bytes, kMostNpyHeaderBytes), '\0');
   return parse_npy_header(test::as_bytes(seen), static_cast<int64_t>(start.size()) + data_bytes);
@@ -70,11 +70,11 @@ TEST(NpyHeader, WhatItWritesItReads) {
   }
 }
 
-TEST(NpyHeader, RefusesWhatIsNoNpyFile) {
+TEST(NpyHeader, RefusesOtherFiles) {
   EXPECT_THAT(refusal("", 0), HasSubstr("it is empty"));
-  EXPECT_THAT(refusal("PK\3\4 a zip archive", 100), HasSubstr("no .npy file"));
+  EXPECT_THAT(refusal("PK\3\4 a zip archive", 100), HasSubstr("not a .npy file"));
   EXPECT_THAT(refusal("\x93NUM", 0), HasSubstr("cut off: only 4 bytes"));
-  EXPECT_THAT(refusal("\x93NUMPZ......", 0), HasSubstr("no .npy file"));
+  EXPECT_THAT(refusal("\x93NUMPZ......", 0), HasSubstr("not a .npy file"));
   EXPECT_THAT(refusal(npy_start("{}", 4), 0), HasSubstr("version 4.0, expected 1.0, 2.0 or 3.0"));
   EXPECT_THAT(refusal(npy_start("{}", 1, 1), 0), HasSubstr("version 1.1"));
   EXPECT_THAT(refusal(npy_start("{}", 0), 0), HasSubstr("version 0.0"));
@@ -100,12 +100,12 @@ TEST(NpyHeader, RefusesADamagedDictionary) {
       {"{'descr': '<f4'", "no ','"},
       {"{'descr' '<f4'}", "no ':'"},
       {"{'descr': }", "no value"},
-      {"{'descr': '<f4}", "no end"},
+      {"{'descr': '<f4}", "no closing quote"},
       {"{descr: '<f4'}", "no quoted key"},
-      {"{'descr': '<f4', 'descr': '<f4'}", "'descr' stands there twice"},
+      {"{'descr': '<f4', 'descr': '<f4'}", "'descr' is repeated"},
       {"{'color': 'red'}", "unknown key 'color'"},
       {"{'shape': ((1, 2)}", "no value"},
-      {"{'shape': (1, 2)} 'more'", "something behind"},
+      {"{'shape': (1, 2)} 'more'", "bytes after its dictionary"},
       {"{}", "no 'descr'"},
       {"{'descr': '<f4', 'shape': (1, 2)}", "no 'fortran_order'"},
       {"{'descr': '<f4', 'fortran_order': False}", "no 'shape'"},
@@ -143,14 +143,14 @@ TEST(NpyHeader, HoldsTheShapeToTheSizeOfTheFile) {
   const std::string start = npy_start(npy_text("'<f4'", "False", "(3, 2)"));
   EXPECT_THAT(refusal(start, 23), HasSubstr("needs 24 bytes of data, there are 23: cut off"));
   EXPECT_THAT(refusal(start, 0), HasSubstr("there are 0: cut off"));
-  EXPECT_THAT(refusal(start, 25), HasSubstr("there are 25: something is behind them"));
+  EXPECT_THAT(refusal(start, 25), HasSubstr("there are 25: there are extra bytes"));
   // 2^60 elements; 2^62 elements, whose bytes no int64 counts; 2^64 elements.
   EXPECT_THAT(refusal(npy_start(npy_text("'<f4'", "False", "(1073741824, 1073741824)")), 8),
               HasSubstr("needs 4611686018427387904 bytes"));
   EXPECT_THAT(refusal(npy_start(npy_text("'<f4'", "False", "(2147483648, 2147483648)")), 8),
-              HasSubstr("more than any file holds"));
+              HasSubstr("exceeds the size of any file"));
   EXPECT_THAT(refusal(npy_start(npy_text("'<f8'", "False", "(4294967296, 4294967296)")), 8),
-              HasSubstr("more than any file holds"));
+              HasSubstr("exceeds the size of any file"));
 }
 
 // Whatever bytes come, the answer is a header that fits them or an Error(kData).

@@ -39,7 +39,7 @@ class Packed : public testing::Test {
     bytes_ = read_file(path_, 1 << 20);
     std::memcpy(&tail_, bytes_.data() + bytes_.size() - sizeof tail_, sizeof tail_);
   }
-  // What reading says to a file whose tail or entries were changed by somebody who also corrects the checksum.
+  // The refusal of a file whose tail or entries were changed and whose checksum was corrected accordingly.
   std::string refused_with(const PackedTail& tail) {
     PackedTail changed = tail;
     const size_t end = bytes_.size() - sizeof tail;
@@ -100,7 +100,7 @@ TEST_F(Packed, KeepsABankForTrainingWithoutLabels) {
 TEST_F(Packed, FingerprintsByContentAndFindsDamagedPixels) {
   const std::string before = open_packed(path_.string(), Split::kTrain)->fingerprint(no_beat);
   EXPECT_EQ(before.size(), 64u);
-  write({"a", "b"}, /*train_labels=*/true);  // names are no content
+  write({"a", "b"}, /*train_labels=*/true);  // class names are not part of the content
   EXPECT_EQ(open_packed(path_.string(), Split::kTrain)->fingerprint(no_beat), before);
   EXPECT_NE(open_packed(path_.string(), Split::kTest)->fingerprint(no_beat), before);
   EXPECT_TRUE(PackedFile(path_).matches_content(Split::kTrain, no_beat));
@@ -116,11 +116,11 @@ TEST_F(Packed, LeavesNothingWithoutFinish) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
-TEST_F(Packed, RefusesWhatIsNoPackedFile) {
+TEST_F(Packed, RefusesOtherFiles) {
   write_bytes(path_, "a JPEG, say, of some length");
-  EXPECT_THAT(refused(), HasSubstr("is no packed data set"));
+  EXPECT_THAT(refused(), HasSubstr("is not a packed data set"));
   write_bytes(path_, "");
-  EXPECT_THAT(refused(), HasSubstr("is no packed data set"));
+  EXPECT_THAT(refused(), HasSubstr("is not a packed data set"));
   write_bytes(path_, bytes_.substr(0, bytes_.size() - 1));
   EXPECT_THAT(refused(), HasSubstr("cut off"));
   write_bytes(path_, bytes_.substr(0, 30));
@@ -129,7 +129,7 @@ TEST_F(Packed, RefusesWhatIsNoPackedFile) {
   write_bytes(path_, bytes_);
   EXPECT_THAT(refused(), HasSubstr("has version 2, this program reads 1"));
   EXPECT_THAT(refusal([&] { open_packed(folder_.path().string(), Split::kTrain); }),
-              HasSubstr("it is no regular file; give the file"));
+              HasSubstr("it is not a regular file; give the file"));
 }
 
 TEST_F(Packed, FindsAFlippedBitOfTheDescription) {
@@ -148,13 +148,13 @@ TEST_F(Packed, BelievesNoNumberThatDoesNotFit) {
     change(tail);
     return refused_with(tail);
   };
-  EXPECT_THAT(changed([](PackedTail& t) { t.counts[0] = ~0ULL; }), HasSubstr("parts do not fit"));
-  EXPECT_THAT(changed([](PackedTail& t) { t.counts[2] = 1; }), HasSubstr("parts do not fit"));
-  EXPECT_THAT(changed([](PackedTail& t) { t.entries_at = ~0ULL << 3; }), HasSubstr("parts do not fit"));
-  EXPECT_THAT(changed([](PackedTail& t) { t.entries_at += 4, t.names_at += 4; }), HasSubstr("parts do not fit"));
-  EXPECT_THAT(changed([](PackedTail& t) { t.names_at = t.entries_at - 8; }), HasSubstr("parts do not fit"));
+  EXPECT_THAT(changed([](PackedTail& t) { t.counts[0] = ~0ULL; }), HasSubstr("offsets do not match"));
+  EXPECT_THAT(changed([](PackedTail& t) { t.counts[2] = 1; }), HasSubstr("offsets do not match"));
+  EXPECT_THAT(changed([](PackedTail& t) { t.entries_at = ~0ULL << 3; }), HasSubstr("offsets do not match"));
+  EXPECT_THAT(changed([](PackedTail& t) { t.entries_at += 4, t.names_at += 4; }), HasSubstr("offsets do not match"));
+  EXPECT_THAT(changed([](PackedTail& t) { t.names_at = t.entries_at - 8; }), HasSubstr("offsets do not match"));
   EXPECT_THAT(changed([](PackedTail& t) { t.classes = 3; }), HasSubstr("names for 2 of 3 classes"));
-  EXPECT_THAT(changed([](PackedTail& t) { t.classes = 1; }), HasSubstr("behind the names"));
+  EXPECT_THAT(changed([](PackedTail& t) { t.classes = 1; }), HasSubstr("bytes after its class names"));
   EXPECT_THAT(changed([](PackedTail& t) { t.labeled = 0; }), HasSubstr("train image 0 has label 1"));
 }
 
@@ -166,11 +166,11 @@ TEST_F(Packed, BelievesNoEntryOutsideThePixels) {
     return refused_with(0, entry);
   };
   EXPECT_EQ(with([](PackedEntry&) {}), "read without an error");
-  EXPECT_THAT(with([](PackedEntry& e) { e.offset = 15; }), HasSubstr("train image 0 (2x3 at 15) lies outside"));
-  EXPECT_THAT(with([](PackedEntry& e) { e.offset = ~0ULL - 3; }), HasSubstr("lies outside"));
-  EXPECT_THAT(with([](PackedEntry& e) { e.height = 0; }), HasSubstr("lies outside"));
-  EXPECT_THAT(with([](PackedEntry& e) { e.width = e.height = ~0U; }), HasSubstr("lies outside"));
-  EXPECT_THAT(with([&](PackedEntry& e) { e.offset = tail_.entries_at - 17; }), HasSubstr("lies outside"));
+  EXPECT_THAT(with([](PackedEntry& e) { e.offset = 15; }), HasSubstr("train image 0 (2x3 at 15) is outside"));
+  EXPECT_THAT(with([](PackedEntry& e) { e.offset = ~0ULL - 3; }), HasSubstr("is outside"));
+  EXPECT_THAT(with([](PackedEntry& e) { e.height = 0; }), HasSubstr("is outside"));
+  EXPECT_THAT(with([](PackedEntry& e) { e.width = e.height = ~0U; }), HasSubstr("is outside"));
+  EXPECT_THAT(with([&](PackedEntry& e) { e.offset = tail_.entries_at - 17; }), HasSubstr("is outside"));
   EXPECT_EQ(with([&](PackedEntry& e) { e.offset = tail_.entries_at - 18; }), "read without an error");
   EXPECT_THAT(with([](PackedEntry& e) { e.label = 2; }), HasSubstr("has label 2 of 2 classes"));
   EXPECT_THAT(with([](PackedEntry& e) { e.label = -1; }), HasSubstr("has label -1"));

@@ -103,9 +103,9 @@ TEST_F(Stl10, NamesWhatIsWrong) {
   put("unlabeled_X.bin", "");
   EXPECT_THAT(refused(), HasSubstr("unlabeled_X.bin has 0 bytes"));
   std::filesystem::remove(folder_.path() / "stl10_binary" / "unlabeled_X.bin");
-  EXPECT_THAT(refused(), HasSubstr("unlabeled_X.bin: No such file or directory; the five .bin files"));
+  EXPECT_THAT(refused(), HasSubstr("unlabeled_X.bin: No such file or directory; all five .bin files"));
   std::filesystem::create_directory(folder_.path() / "stl10_binary" / "unlabeled_X.bin");
-  EXPECT_THAT(refused(), HasSubstr("unlabeled_X.bin: it is no regular file"));
+  EXPECT_THAT(refused(), HasSubstr("unlabeled_X.bin: it is not a regular file"));
 }
 
 }  // namespace

@@ -153,10 +153,10 @@ def one_line_for_what_is_wrong(folder):
     for path, parts in [
             (folder / "nothing.npy", ["nothing.npy", "No such file"]),
             (folder, ["it is a folder"]),
-            (folder / "pipe.npy", ["pipe.npy", "no regular file"]),
-            (file("text.npy", b"1 2 3\n"), ["text.npy", "no .npy file"]),
+            (folder / "pipe.npy", ["pipe.npy", "not a regular file"]),
+            (file("text.npy", b"1 2 3\n"), ["text.npy", "not a .npy file"]),
             (file("cut.npy", npy(first)[:-1]), ["cut.npy", "cut off"]),
-            (file("long.npy", npy(first) + b"\0"), ["long.npy", "something is behind"]),
+            (file("long.npy", npy(first) + b"\0"), ["long.npy", "there are extra bytes"]),
             (file("int.npy", npy(first, descr="<i4")), ["int.npy", "'<i4'", ".astype(np.float32)"]),
             (file("big.npy", npy(first, descr=">f4")), ["big.npy", "big-endian"]),
             (file("fortran.npy", npy(first, fortran=True)), ["fortran.npy", "np.ascontiguousarray"]),
