@@ -55,7 +55,7 @@ def words(text, path="src/a.cpp"):
 
 class Words(unittest.TestCase):
     def test_found_in_any_case_in_names_and_across_lines(self):
-        self.assertEqual(words("// Anew\n"), [(1, "Anew")])
+        self.assertEqual(words("// Anew\n"), [(1, "anew")])
         self.assertEqual(words("int x;\n// it goes\n// on\n"), [(2, "goes on")])
         self.assertEqual(words('log("it goes "\n    "on");\n'), [(1, "goes on")])
         self.assertEqual(words("bool goes_on();\nclass GoesOn;\n"), [(1, "goes on"), (2, "GoesOn")])

@@ -3,6 +3,7 @@
 Used by check_text.py. A pattern is matched without regard to case, across line breaks of comments and literals, and inside names
 (`goes_on`, `GoesOn`), so write it in lower case with single spaces. Grammar is not checked: rewrite the sentence.
 """
+import functools
 import re
 from pathlib import PurePosixPath
 
@@ -10,7 +11,7 @@ from pathlib import PurePosixPath
 WORDS = [
     (r"(?<!</)(?<!<)pictures?", "image, view"),
     (r"anew", "again, recomputed, from scratch"),
-    (r"(?:is|was|are|were|be) no(?! (?:longer|later|earlier|more|fewer|less|larger|smaller|greater|higher|lower|better|worse|faster|slower|\d))",
+    (r"(?:there )?(?:is|was|are|were|be) no(?! (?:longer|later|earlier|more|fewer|less|larger|smaller|greater|higher|lower|better|worse|faster|slower|\d))",
      "is not a, has no"),
     (r"no good", "invalid, unreadable"),
     (r"beside", "next to, together with, compared with"),
@@ -54,11 +55,10 @@ EXCLUDED = (".ci/words.py", ".ci/check_text_test.py", "tests/fuzz/corpus/", "thi
 QUOTED = re.compile(r"<!-- words -->.*?<!-- end of words -->", re.S)
 
 LINE_BREAK = re.compile(r"\"?\n[ \t]*(?://[/!]?|#|\*|>|\")?[ \t]*")
+# "there is no GPU" is English; "it is no GPU" is not.
 THERE_IS_NO = re.compile(r"there\s+\w+\s+no\b", re.I)
 CAMEL = re.compile(r"\b[A-Za-z]\w*?[a-z0-9][A-Z]\w*")
-# "there is no GPU" is English; "it is no GPU" is not.
-RULES = [(re.compile(r"(?<![a-z0-9])(?:there\s+)?(?:" + pattern.replace(" ", r"\s+") + r")(?![a-z0-9])", re.I), instead)
-         for pattern, instead in WORDS]
+RULES = [(re.compile(r"\b(?:" + pattern.replace(" ", r"\s+") + r")\b"), instead) for pattern, instead in WORDS]
 
 
 def blank(match):
@@ -69,19 +69,23 @@ def line_of(text, offset):
     return text.count("\n", 0, offset) + 1
 
 
+@functools.lru_cache(maxsize=None)
+def words_of_name(name):
+    """What to write instead, of a name in CamelCase."""
+    split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name).replace("_", " ").lower()
+    matches = [(rule.search(split), instead) for rule, instead in RULES]
+    return [instead for match, instead in matches if match and not THERE_IS_NO.match(match.group(0))]
+
+
 def find_words(path, text):
-    """[(line, found, instead)] of one file."""
+    """[(line, found in lower case, instead)] of one file."""
     if str(path).startswith(EXCLUDED):
         return []
     if path == PurePosixPath("CONTRIBUTING.md"):
         text = QUOTED.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
-    joined = LINE_BREAK.sub(blank, text).replace("_", " ")  # offsets stay
+    joined = LINE_BREAK.sub(blank, text).replace("_", " ").lower()  # offsets stay
     found = [(line_of(text, m.start()), " ".join(m.group(0).split()), instead)
              for rule, instead in RULES for m in rule.finditer(joined) if not THERE_IS_NO.match(m.group(0))]
     for name in CAMEL.finditer(text):
-        split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name.group(0)).replace("_", " ")
-        for rule, instead in RULES:
-            match = rule.search(split)
-            if match and not THERE_IS_NO.match(match.group(0)):
-                found.append((line_of(text, name.start()), name.group(0), instead))
+        found += [(line_of(text, name.start()), name.group(0), instead) for instead in words_of_name(name.group(0))]
     return sorted(set(found))
