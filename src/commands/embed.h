@@ -1,4 +1,4 @@
-// `simclr_train embed`: features of a split, and its labels, as .npy files. docs/evaluation.md.
+// `simclr_train embed`: features and labels of a split as .npy files. docs/evaluation.md.
 #pragma once
 
 #include "src/config/command_line.h"
@@ -7,7 +7,7 @@
 namespace simclr {
 
 // Every rank runs it; rank 0 writes. The bytes of the files are the same for every number of ranks, threads and
-// images a call. Throws AgreedError.
+// images per call. Throws AgreedError.
 void embed(const EmbedCommand& command, Runtime& runtime);
 
 }  // namespace simclr

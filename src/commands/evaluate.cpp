@@ -18,9 +18,9 @@ namespace simclr {
 namespace {
 
 constexpr LbfgsOptions kSolver = {.tolerance = 1e-6, .most_iterations = 5000};
-constexpr double kUsualC = 1;  // scikit-learn's default, where there is nothing to choose by
+constexpr double kUsualC = 1;  // scikit-learn's default, where no labels can be held out
 
-// A split with its labels, and what the encoder makes of it.
+// A split with its labels and features.
 struct Encoded {
   std::unique_ptr<Dataset> dataset;
   std::vector<int32_t> labels;
@@ -29,18 +29,20 @@ struct Encoded {
   ProbeData view() const { return {features.view, labels}; }
 };
 
-// Its features are still to be computed.
+// A split without features yet.
 Encoded with_labels(std::unique_ptr<Dataset> dataset, const std::string& name) {
   if (dataset->count() == 0)
-    throw AgreedError(ExitCode::kData,
-                      fmt::format("there are no {} images, so there is nothing to evaluate; name a data set that has "
-                                  "some, e.g. --set data.path=DIR with DIR/train and DIR/val",
-                                  name));
+    throw AgreedError(
+        ExitCode::kData,
+        fmt::format("the data set has no {} images; give one that has, e.g. --set data.path=DIR with DIR/train "
+                    "and DIR/val",
+                    name));
   if (!dataset->has_labels())
-    throw AgreedError(ExitCode::kData,
-                      fmt::format("the {} images have no labels, so there is nothing to evaluate by; name a data set "
-                                  "with labels, e.g. --set data.path=DIR",
-                                  name));
+    throw AgreedError(
+        ExitCode::kData,
+        fmt::format("the {} images have no labels, which evaluate requires; give a data set with labels, e.g. "
+                    "--set data.path=DIR",
+                    name));
   std::vector<int32_t> labels = labels_of(*dataset);
   return {.dataset = std::move(dataset), .labels = std::move(labels), .features = {}};
 }
@@ -83,10 +85,11 @@ class Evaluation {
     const auto classes = static_cast<int64_t>(bank_.dataset->class_names().size());
     const int32_t highest = *std::max_element(queries_.labels.begin(), queries_.labels.end());
     if (highest >= classes)
-      throw AgreedError(ExitCode::kData,
-                        fmt::format("the test images have a class that the {} of the train images lack: {}; give "
-                                    "both splits the same classes",
-                                    classes, queries_.dataset->class_names()[highest]));
+      throw AgreedError(
+          ExitCode::kData,
+          fmt::format("the test images have a class that is not among the {} of the train images: {}; give "
+                      "both splits the same classes",
+                      classes, queries_.dataset->class_names()[highest]));
     bank_.features = features_of(bank_, "train");
     queries_.features = features_of(queries_, "test");
     EvaluationReport report{.checkpoint = encoder_.checkpoint(),
@@ -153,7 +156,7 @@ class Evaluation {
   Encoded bank_, queries_;
 };
 
-// What decides what ranks compute. One mpirun may start ranks with different command lines.
+// The options that change what ranks compute. One mpirun may start ranks with different command lines.
 std::string options_of(const EvaluateCommand& command) {
   return fmt::format("k {}, labels {}, c {}, batch {}", fmt::join(command.k, " "), fmt::join(command.percent, " "),
                      command.c, command.encoder.batch);
@@ -171,9 +174,9 @@ void evaluate(const EvaluateCommand& command, Runtime& runtime) {
     for (const ProbeReport& p : report.probes)
       if (!p.solution.solver.converged)
         log_warning(
-            "the probe on {:g} % of the labels stopped after {} iterations with a gradient of {:.1e}; give a "
-            "smaller --c",
-            p.percent, p.solution.solver.iterations, p.solution.solver.gradient);
+            "the probe on {:g} % of the labels did not converge: gradient {:.1e} after {} iterations; use a smaller "
+            "--c",
+            p.percent, p.solution.solver.gradient, p.solution.solver.iterations);
     if (!command.json.empty()) write_file_durably(command.json, describe_as_json(report));
   });
 }

@@ -7,7 +7,7 @@
 namespace simclr {
 
 // Every rank runs it; rank 0 prints and writes. The numbers have the same bits for every number of ranks, threads and
-// images a call. Throws AgreedError.
+// images per call. Throws AgreedError.
 void evaluate(const EvaluateCommand& command, Runtime& runtime);
 
 }  // namespace simclr

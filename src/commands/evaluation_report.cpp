@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;  // fields in the order written
 
-constexpr size_t kMostClassesShown = 20;  // in a matrix on a terminal; of more the commonest mistakes are listed
+constexpr size_t kMostClassesShown = 20;  // as a matrix; of more classes the most frequent mistakes are listed
 constexpr size_t kMostMistakes = 10;
 
 std::string describe_knn(const EvaluationReport& r) {
@@ -36,8 +36,8 @@ std::string describe_probes(const EvaluationReport& r) {
   return text;
 }
 
-// Names of the columns, which have four characters: where the first four of the names are not enough to tell two
-// classes apart, as with n03028079 and n03000684, numbers that the rows have, too.
+// Names of the columns, which have four characters: if the first four of the names do not
+// distinguish two classes, as with n03028079 and n03000684, they are numbers, which the rows then have too.
 struct MatrixNames {
   std::vector<std::string> rows, columns;
 };

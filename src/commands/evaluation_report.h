@@ -1,5 +1,5 @@
-// What `evaluate` found, as a text for people and as JSON. Neither says anything of ranks, threads or time: the same
-// encoder and images give the same bytes.
+// The results of `evaluate` as text and as JSON. Neither contains ranks, threads or times: the same encoder and images
+// give the same bytes.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace simclr {
 
 struct ProbeReport {
   double percent = 0;  // of the labels
-  int64_t images = 0;  // that were labeled
-  ChosenC chosen;      // tried is empty where C was given
+  int64_t images = 0;  // labeled
+  ChosenC chosen;      // tried is empty if C was given
   ProbeSolution solution;
   ProbeScores scores;
 };
@@ -26,7 +26,7 @@ struct EvaluationReport {
   std::vector<std::string> classes;
   double knn_temperature = 0;
   std::vector<int> wanted_k;
-  std::vector<KnnResult> knn;  // for each of wanted_k
+  std::vector<KnnResult> knn;  // by wanted_k
   double tolerance = 0;        // of the probe's gradient
   std::vector<ProbeReport> probes;
 };

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kProjector = "projector.", kMean = ".running_mean";
 
-// Tensors with memory of their own.
+// Tensors that own their memory.
 class OwnTensors {
  public:
   void read(const SafetensorsFile& file, const SafetensorsEntry& entry) {
@@ -46,7 +46,7 @@ std::map<std::string, std::string> metadata_of(const std::filesystem::path& sour
                                                const Settings& settings, const std::string& weights_sha256) {
   const EncoderSettings& encoder = settings.model.encoder;
   std::map<std::string, std::string> metadata = {
-      {"format", "pt"},  // what the safetensors library of Python asks for
+      {"format", "pt"},  // required by the safetensors library of Python
       {"encoder", fmt::format("resnet{}", encoder.depth)},
       {"stem", std::string(enum_name(encoder.stem))},
       {"depth", std::to_string(encoder.depth)},
@@ -72,7 +72,7 @@ std::string export_encoder(const ExportCommand& command) {
   const std::filesystem::path path = find_checkpoint(command.checkpoint);
   std::error_code not_there;
   if (std::filesystem::equivalent(path, command.output, not_there))
-    fail(ExitCode::kUsage, "export: --output {} is the checkpoint itself; name another file", command.output);
+    fail(ExitCode::kUsage, "export: --output {} is the checkpoint itself; give another file", command.output);
   const SafetensorsFile file(path);
   const CheckpointHeader header = read_checkpoint_header(file);
   file.verify_checksum();

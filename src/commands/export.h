@@ -7,8 +7,7 @@
 
 namespace simclr {
 
-// In one process, which reads no more than the checkpoint. Returns the lines for the user. Throws Error: kOutput for
-// files.
+// Runs in one process and reads only the checkpoint. Returns the lines for the user. Throws Error: kOutput for files.
 //   tensors   OIHW float32, batch norm with running_mean, running_var and num_batches_tracked (int64, a scalar: forward
 //             passes in training, two a step with batch_norm.views: separate); no fc. With the projector as
 //             projector.0.weight, ...: a torch.nn.Sequential

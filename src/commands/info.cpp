@@ -1,4 +1,3 @@
-// Text of a checkpoint's contents.
 #include "src/commands/info.h"
 
 #include <algorithm>
@@ -35,14 +34,14 @@ std::string format_count(std::string_view title, const std::vector<SafetensorsEn
   return fmt::format("{}: {} tensors, {} elements, {} bytes\n", title, tensors, elements, bytes);
 }
 
-// For one line of a terminal, whatever a file says.
+// For one line of a terminal: control characters of the file become "?".
 std::string printable(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
   return text;
 }
 
-// Lines of a text one step to the right.
+// Indents each line by two spaces.
 std::string indent(const std::string& text) {
   std::string result;
   for (size_t begin = 0; begin < text.size();) {
@@ -67,7 +66,7 @@ std::string describe_checkpoint(const std::filesystem::path& path, InfoConfig co
     for (const auto& [key, value] : header.environment) text += fmt::format("{}: {}\n", key, printable(value));
     if (config == InfoConfig::kPrint) text += "config:\n" + indent(header.config_yaml);
   } else {
-    text += "format: safetensors, no training checkpoint of this program\n";
+    text += "format: safetensors, not a simclr_train checkpoint\n";
     for (const auto& [key, value] : file.metadata()) text += fmt::format("{}: {}\n", key, printable(value));
   }
   text += fmt::format("tensors: {}\n", file.entries().size()) + format_table(file.entries());

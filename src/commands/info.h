@@ -1,4 +1,4 @@
-// What `simclr_train info FILE` prints: what is inside a checkpoint, for people and for grep.
+// `simclr_train info`: describes a checkpoint, for people and for grep.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@ enum class InfoConfig { kLeaveOut, kPrint };
 
 // Reads the whole file and verifies the checksum. Lines of the form "key: value", among them
 //   step: 12        weights sha256: <64 digits>        checksum: ok
-// A safetensors file of another program is described too, with `checksum: none` when it has none of ours.
-// Throws Error(kOutput) for what cannot be read or is damaged.
+// A safetensors file of another program is described too, with `checksum: none` if it lacks ours.
+// Throws Error(kOutput) for a file that cannot be read or is damaged.
 std::string describe_checkpoint(const std::filesystem::path& path, InfoConfig config);
 
 }  // namespace simclr

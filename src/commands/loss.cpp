@@ -1,4 +1,4 @@
-// What ranks exchange here: d (the log-denominators) before backward, losses and gradients for the one that prints.
+// Ranks exchange d (the log-denominators) before backward, and losses and gradients for rank 0, which prints.
 #include "src/commands/loss.h"
 
 #include <cmath>
@@ -20,14 +20,14 @@
 namespace simclr {
 namespace {
 
-// Ranks that wait for one that is gone or stands still: it is named after this time. A rank is silent while it
-// computes, so the time grows with the work; 1 GFLOP/s is slower than any processor that this is built for.
+// Time after which the watchdog names a rank that is gone or makes no progress. A rank does not beat while it computes,
+// so the time grows with the work; 1 GFLOP/s is slower than any supported processor.
 double time_limit_s(const ViewPair& views, int ranks) {
   const double rows = 2 * static_cast<double>(views.images());
   return 600 + 6 * rows * rows * static_cast<double>(views.columns()) / 1e9 / ranks;
 }
 
-// Runs work on every rank and agrees on how it went.
+// agree_on(), with what to do when memory runs out.
 template <typename Work>
 auto together(Collectives& collectives, Work&& work) {
   return agree_on(collectives, [&] {
@@ -35,7 +35,9 @@ auto together(Collectives& collectives, Work&& work) {
       return work();
     } catch (const std::bad_alloc&) {
       fail(ExitCode::kDevice,
-           "out of memory; the loss needs about 30 bytes a number of both files on every rank, fp64 50");
+           "out of memory; the loss needs about 30 bytes per number in the two files on every rank, 50 with fp64; use "
+           "a smaller "
+           "batch or fewer ranks per host");
     }
   });
 }
@@ -59,28 +61,27 @@ class Computation {
     const auto loss = together(collectives_, [&] {
       losses_.resize(rows);
       log_denominators.resize(rows);
-      if (command_.wants_gradient()) grad_z_.resize(rows * views_.columns());
+      if (command_.has_gradient()) grad_z_.resize(rows * views_.columns());
       auto made = std::make_unique<Loss>(views_, own_, command_.settings, threads_);
       made->forward(own_part(losses_), own_part(log_denominators));
       return made;
     });
     share(losses_);
-    if (!command_.wants_gradient()) return;
+    if (!command_.has_gradient()) return;
     share(log_denominators);
     together(collectives_, [&] { loss->backward(log_denominators, own_part(grad_z_)); });
     share(grad_z_);
   }
 
-  // The mean of all losses and the gradients, as a report for people and as files.
+  // Prints the mean loss; writes the gradients.
   void report() const {
     CheckLossResult result{.loss = mean_of(losses_),
                            .precision = std::is_same_v<T, double> ? "fp64" : "fp32",
                            .ranks = collectives_.size()};
     if (!std::isfinite(result.loss))
-      fail(ExitCode::kDiverged, "the loss is {}, although every number of the files is finite; please report it",
-           result.loss);
+      fail(ExitCode::kDiverged, "the loss is {}, although all inputs are finite; please report it", result.loss);
     for (const int view : {0, 1}) {
-      if (!command_.wants_gradient()) break;
+      if (!command_.has_gradient()) break;
       const std::span<const T> grad(grad_z_);
       result.grad_norms[view] = gradient_norm(grad, view, views_);
       const std::string& path = command_.gradients[view];
@@ -90,7 +91,7 @@ class Computation {
   }
 
  private:
-  // What a buffer holds of some images, as many numbers for each.
+  // The part of a buffer that belongs to a range of images.
   template <typename Number>
   std::span<Number> part(std::vector<Number>& all, ImageRange range) const {
     const int64_t per_image = static_cast<int64_t>(all.size()) / views_.images();
@@ -100,7 +101,7 @@ class Computation {
   std::span<Number> own_part(std::vector<Number>& all) const {
     return part(all, own_);
   }
-  // Every rank's part goes to all others.
+  // Every rank's part to all others.
   template <typename Number>
   void share(std::vector<Number>& all) const {
     for (int rank = 0; rank < collectives_.size(); ++rank) {
@@ -115,7 +116,7 @@ class Computation {
   Collectives& collectives_;
   const ImageRange own_;
   std::vector<double> losses_;  // [2N]
-  std::vector<T> grad_z_;       // [2N, C], empty when nobody asked for it
+  std::vector<T> grad_z_;       // [2N, C]; empty unless a gradient is requested
 };
 
 template <typename Loss>
@@ -127,11 +128,11 @@ void compute_and_report(const ViewPair& views, const LossCommand& command, int t
   });
 }
 
-// What decides what ranks compute and send. One mpirun may start ranks with different command lines.
+// The options that change what ranks compute and send. One mpirun may start ranks with different command lines.
 std::string options_of(const LossCommand& command) {
   return fmt::format("temperature {}, margin {}, decoupled {}, precision {}, gradient {}", command.settings.temperature,
                      command.settings.margin, command.settings.decoupled, static_cast<int>(command.precision),
-                     command.wants_gradient());
+                     command.has_gradient());
 }
 
 // The same files on every rank: on several hosts a path may lead to different ones.

@@ -61,7 +61,7 @@ std::vector<std::byte> gradient_bytes(std::span<const T> grad_z, int view, const
   };
   for_each_number(grad_z, view, views, [&](double x) {
     if (!std::isfinite(x))
-      fail(ExitCode::kDiverged, "the gradient is not finite, although every number of the files is; please report it");
+      fail(ExitCode::kDiverged, "the gradient is not finite, although all inputs are; please report it");
     if (views.type() == NpyType::kFloat32)
       put(static_cast<float>(x));
     else
@@ -84,7 +84,7 @@ std::string describe(const LossCommand& command, const ViewPair& views, const Ch
   text += fmt::format("precision: {} (the files hold {})\nranks: {}\n", result.precision, name_of(views.type()),
                       result.ranks);
   for (const int view : {0, 1}) {
-    if (!command.wants_gradient()) break;
+    if (!command.has_gradient()) break;
     const std::string& path = command.gradients[view];
     text += fmt::format("norm of the gradient of view {}: {}{}\n", view + 1, result.grad_norms[view],
                         path.empty() ? "" : ", written to " + shown_path(path));
@@ -105,7 +105,7 @@ std::string describe_as_json(const LossCommand& command, const ViewPair& views, 
                                  {"precision", result.precision},
                                  {"file_type", name_of(views.type())},
                                  {"ranks", result.ranks}};
-  if (command.wants_gradient()) json["gradient_norms"] = {result.grad_norms[0], result.grad_norms[1]};
+  if (command.has_gradient()) json["gradient_norms"] = {result.grad_norms[0], result.grad_norms[1]};
   return json.dump() + "\n";
 }
 

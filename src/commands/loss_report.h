@@ -1,4 +1,4 @@
-// What `simclr_train loss` tells of a computed loss, and its gradient as the data of a .npy file. Sums go in one order.
+// The output of `simclr_train loss`: text or JSON, and the gradient as the data of a .npy file. Sums have a fixed order.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ namespace simclr {
 
 struct CheckLossResult {
   double loss = 0;
-  double grad_norms[2] = {0, 0};  // of view 1 and view 2; only if the command wants a gradient
+  double grad_norms[2] = {0, 0};  // of view 1 and view 2; only if a gradient is requested
   std::string precision;          // "fp32"
   int ranks = 1;
 };

@@ -17,9 +17,9 @@
 namespace simclr {
 namespace {
 
-constexpr int64_t kImagesAThread = 16;  // of a block that is decoded together
+constexpr int64_t kImagesAThread = 16;  // in a block that is decoded together
 
-// One image of a block: decoded, and resized where it is too large.
+// One image of a block: decoded, and resized if it is too large.
 struct Slot {
   std::vector<uint8_t> decoded, resized;
   PlanarImage image;
@@ -55,12 +55,12 @@ void check(const std::string& path) {
   std::string counts;
   for (const Split split : {Split::kTrain, Split::kTest, Split::kBank}) {
     if (!file.matches_content(split, no_beat))
-      fail(ExitCode::kData, "{} is damaged: its {} images do not fit their checksum; write it again", shown_path(path),
-           name_of(split));
+      fail(ExitCode::kData, "{} is damaged: its {} images do not match their checksum; write it again",
+           shown_path(path), name_of(split));
     const size_t count = file.entries(split).size();
     if (count > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, name_of(split));
   }
-  log_info("{}: {} images, all as they were written", shown_path(path), counts);
+  log_info("{}: {} images, all checksums match", shown_path(path), counts);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ PartProgress::PartProgress(bool shown, std::string name)
 PartProgress::~PartProgress() {
   try {
     if (rewritten_) rewrite_console_line("");
-  } catch (...) {  // a line that stays on the terminal harms nobody
+  } catch (...) {  // the line stays on the terminal, which is harmless
     rewritten_ = false;
   }
 }

@@ -1,5 +1,5 @@
-// How far a long part of a command is: a line that rewrites itself on a terminal, a line of the log every ten seconds
-// elsewhere, nothing for what is done before.
+// Progress of a long part of a command: a line that rewrites itself on a terminal, elsewhere a line in the log every ten
+// seconds. A part that ends earlier prints nothing.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace simclr {
 
 class PartProgress {
  public:
-  // shown: on rank 0. "features of train images"
+  // shown: true on rank 0. name: "features of train images"
   PartProgress(bool shown, std::string name);
   ~PartProgress();
   PartProgress(const PartProgress&) = delete;
@@ -18,7 +18,7 @@ class PartProgress {
 
   // "features of train images: 12800 of 50000, left 1:20"
   void at(int64_t done, int64_t total);
-  // For what nobody knows the length of: "linear probe, C = 1: iteration 120, gradient 3e-05".
+  // For work of unknown length: "linear probe, C = 1: iteration 120, gradient 3e-05".
   void say(std::string_view text);
 
  private:

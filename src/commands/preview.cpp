@@ -24,8 +24,8 @@ std::string write_preview(const PreviewCommand& command, const ConfigSource& sou
       shown_path(command.output), grid.width, grid.height, rows, rows == 1 ? "" : "s", rows,
       settings.train.global_batch, enum_name(settings.data.format), settings.run.seed, settings.data.image_size,
       settings.data.image_size,
-      side == settings.data.image_size ? "" : fmt::format(", shown {} times as large", side / settings.data.image_size),
-      rows < command.rows ? "; a batch has no more" : "");
+      side == settings.data.image_size ? "" : fmt::format(", enlarged {} times", side / settings.data.image_size),
+      rows < command.rows ? "; the batch has no more images" : "");
 }
 
 }  // namespace simclr

@@ -21,8 +21,8 @@
 namespace simclr {
 namespace {
 
-// The unit of the network is a shard of training, 2n images, so that the k-NN of the log comes out again to the
-// image; but no more than this many pixels (1024 images of 32 x 32, 20 of 224 x 224), for memory.
+// The unit of a network call is a shard of training, 2n images, so that k-NN gives the same result as in the log; but at
+// most this many pixels (1024 images of 32 x 32, 20 of 224 x 224), for memory.
 constexpr int64_t kUnitPixels = int64_t{1} << 20;
 constexpr int64_t kGpuCallImages = 256;
 
@@ -76,7 +76,7 @@ TrainedEncoder::TrainedEncoder(const EncoderSource& source, Runtime& runtime) : 
   runtime_.heartbeat().beat(header_.step, Phase::kEvaluating);
 }
 
-// Rank 0 reads and decides, the others take its word.
+// Rank 0 reads and decides for all ranks.
 void TrainedEncoder::load_settings_and_header(const EncoderSource& source) {
   Collectives& ranks = runtime_.host();
   const Opened opened = agree_on(ranks, [&] { return is_first() ? open_on_root(source) : Opened{}; });
@@ -95,10 +95,10 @@ void TrainedEncoder::load_settings_and_header(const EncoderSource& source) {
   if (own_precision == 0 && settings_.run.precision != Precision::kFp32 &&
       !agree_on_device(ranks, topology(), settings_.run.device).cuda) {
     if (is_first())
-      log_info("trained with run.precision: {}; computed in fp32 here, on the CPU{}",
+      log_info("the encoder was trained with run.precision: {}; computing in fp32 on this CPU{}",
                enum_name(settings_.run.precision),
                settings_.run.precision == Precision::kBf16 && why_no_bfloat16().empty()
-                   ? "; --set run.precision=bf16 computes in bf16"
+                   ? "; use --set run.precision=bf16 for bf16"
                    : "");
     settings_.run.precision = Precision::kFp32;
   }
@@ -107,7 +107,7 @@ void TrainedEncoder::load_settings_and_header(const EncoderSource& source) {
 void TrainedEncoder::start_device() {
   const DeviceDecision decision = choose_device(settings_, topology(), runtime_.host());
   Settings any_ranks = settings_;
-  any_ranks.train.reduction = Reduction::kFastest;  // no sum over ranks: any number of them will do
+  any_ranks.train.reduction = Reduction::kFastest;  // no sum over ranks, so any number of ranks works
   runtime_.start_device(decision, any_ranks);
   if (const auto warning = binding_warning(topology(), settings_.run.threads); warning && is_first())
     log_warning("{}", *warning);
@@ -116,7 +116,7 @@ void TrainedEncoder::start_device() {
 void TrainedEncoder::make_model(int64_t batch) {
   const int64_t unit = unit_images(settings_);
   const bool cpu = context().context.device().is_cpu();
-  // One unit a thread, but no more memory than the whole step of training took.
+  // One unit per thread, but at most the memory of a training step.
   const int64_t usual = cpu ? unit * std::min<int64_t>(context().context.threads(), settings_.train.shards)
                             : std::max(unit, std::min(kGpuCallImages, unit * settings_.train.shards));
   const int64_t local = (std::max<int64_t>(batch > 0 ? batch : usual, 1) + unit - 1) / unit;
@@ -133,8 +133,8 @@ void TrainedEncoder::make_model(int64_t batch) {
                   }});
   if (cpu && is_first() && lack_winograd_of(plans_.names, read_plan_names(model_->describe_plans())))
     log_info(
-        "trained with Winograd convolutions, which this processor or its oneDNN does not have: computed with direct "
-        "ones here, equal up to rounding");
+        "the encoder was trained with Winograd convolutions, which this processor or its oneDNN lacks; using direct "
+        "ones, equal up to rounding");
 }
 
 void TrainedEncoder::load_weights() {
@@ -175,10 +175,7 @@ const ViewParams& TrainedEncoder::view() {
   auto params = std::make_unique<ViewParams>(make_view_params(settings_.views, settings_.data.image_size, none));
   const auto found = header_.environment.find(kNormalizationKey);
   if (!given && (found == header_.environment.end() || !read_normalization(found->second, *params))) {
-    if (is_first())
-      log_info(
-          "the checkpoint does not tell the normalization of its training: computed from the training images "
-          "named here");
+    if (is_first()) log_info("the checkpoint has no normalization statistics; computing them from data.path");
     const auto images = open(Split::kTrain);
     *params = agree_on(context().host, [&] {
       return make_view_params(settings_.views, settings_.data.image_size, channel_statistics(*images, beat()));
@@ -221,14 +218,14 @@ void TrainedEncoder::encode_in_parts(const Dataset& dataset, EncoderOutput outpu
   PartProgress progress(is_first(), name);
   for (int64_t begin = 0; begin < dataset.count(); begin += round) {
     const int64_t first = begin + topology().rank * source.call_images;
-    agree_on(run.host, [&] {  // an image that one rank cannot read ends all
+    agree_on(run.host, [&] {  // an image that one rank cannot read ends all ranks
       if (first >= dataset.count()) return;
       const int64_t count = std::min(source.call_images, dataset.count() - first);
       const ConstMatrix rows = source.encode(first, count);
       for (int64_t i = 0; i < count; ++i) {
         if (!std::all_of(rows.row(i), rows.row(i) + cols, [](float x) { return std::isfinite(x); }))
           fail(ExitCode::kDiverged,
-               "{}: a number of image {} is not finite; the training of this encoder has diverged: take an earlier "
+               "{}: an output for image {} is not finite: the training of this encoder has diverged; use an earlier "
                "checkpoint",
                name, first + i);
         std::copy_n(rows.row(i), cols, own.as<float>().data() + i * cols);

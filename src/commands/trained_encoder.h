@@ -1,5 +1,5 @@
-// A trained encoder out of a checkpoint, ready to be shown images: what the commands that look at an encoder have in
-// common. Any number of ranks, any device, no optimizer state. Collective: every rank does everything here at once.
+// The encoder of a checkpoint, ready to encode images: shared by the commands that evaluate an encoder. Any number of
+// ranks, any device, no optimizer state. Collective: all ranks call every function here together.
 #pragma once
 
 #include <functional>
@@ -19,14 +19,14 @@
 
 namespace simclr {
 
-// h, the representation [D], which downstream tasks use; or z, the projector's output [C], which the loss sees.
+// h, the representation [D] for downstream tasks; or z, the projector's output [C], which enters the loss.
 enum class EncoderOutput { kRepresentation, kEmbedding };
 
 class TrainedEncoder {
  public:
-  // Reads the checkpoint (a folder stands for the newest in it), starts the device, loads the weights. The settings are
-  // those that the checkpoint was written with, changed by source.config and its overrides; run.device, run.threads and
-  // run.precision are this machine's unless they are given. runtime outlives this. Throws AgreedError: kOutput for the
+  // Reads the checkpoint (of a folder: the newest in it), starts the device, loads the weights. The settings are those of
+  // the checkpoint, changed by source.config and its overrides; run.device and run.threads have their defaults unless
+  // they are given, and so does run.precision where this device lacks the checkpoint's. runtime outlives this. Throws AgreedError: kOutput for the
   // checkpoint, kUsage for the settings, kDevice.
   TrainedEncoder(const EncoderSource& source, Runtime& runtime);
   TrainedEncoder(const TrainedEncoder&) = delete;
@@ -41,24 +41,24 @@ class TrainedEncoder {
   Beat beat() const { return runtime_.beat(); }
   Model& model() { return *model_; }
   int64_t width(EncoderOutput output) const;
-  // Images a call of the network takes on each rank. It goes in units whose size the settings fix, so that the bits
-  // of a row depend neither on it nor on the number of ranks.
+  // Images per call of the network on each rank: a multiple of a unit that the settings fix, so that the bits of a row
+  // depend neither on it nor on the number of ranks.
   int64_t call_images() const { return geometry_.local_rows(); }
 
-  // How images are shown, with the normalization of training. Collective.
+  // Resizing and the normalization of training.
   const ViewParams& view();
 
   // The split that the settings name, the same images on all ranks. AgreedError(kData).
   std::unique_ptr<Dataset> open(Split split) const;
-  // The labeled images that answer for those of the test split: the training split, but for sets that train on
-  // images without labels.
+  // The labeled images that test images are compared with: the training split, except for data sets that train on
+  // unlabeled images.
   std::unique_ptr<Dataset> open_bank() const;
 
-  // Outputs for all images, on every rank the same [N, width]; float32, not normalized. `name` for the progress
-  // lines of rank 0. AgreedError(kDiverged) for a number that is not finite.
+  // Outputs for all images, the same [N, width] on every rank; float32, not normalized. name: in the progress lines of
+  // rank 0. AgreedError(kDiverged) for a number that is not finite.
   FeatureMatrix encode(const Dataset& dataset, EncoderOutput output, const std::string& name);
-  // The same without the whole matrix in memory: use(first image, rows [n, width], without gaps) on every
-  // rank, in order; what it throws is agreed on.
+  // The same without the whole matrix in memory: calls use(first image, rows [n, width], without gaps) on every rank, in
+  // order; an error in it is agreed on.
   void encode_in_parts(const Dataset& dataset, EncoderOutput output, const std::string& name,
                        const std::function<void(int64_t first, ConstMatrix rows)>& use);
 

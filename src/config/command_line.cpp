@@ -24,14 +24,14 @@ constexpr const char* kHint = "see simclr_train --help";
 struct Subcommand {
   Command command;
   CLI::App* app;
-  std::function<void()> check;  // what one option alone cannot know; throws Error(kUsage)
+  std::function<void()> check;  // of several options together; throws Error(kUsage)
 };
 
 struct Parser {
   CLI::App app{"Pre-trains an image encoder with SimCLR; without a subcommand it trains.", "simclr_train"};
   std::vector<Subcommand> subcommands;
 
-  // The one that was given, or null.
+  // The subcommand on the command line, or null.
   const Subcommand* given() const {
     for (const Subcommand& subcommand : subcommands)
       if (subcommand.app->parsed()) return &subcommand;
@@ -40,20 +40,23 @@ struct Parser {
 };
 
 CLI::App* describe_info(CLI::App& app, std::string& file) {
-  CLI::App* info = app.add_subcommand("info", "Print what is in a checkpoint, with the sha256 of its weights");
-  info->add_option("CHECKPOINT", file, "A checkpoint, or a run folder: the newest in it")->type_name("")->required();
-  info->fallthrough();  // options of training are recognized behind it too, and refused by name
+  CLI::App* info =
+      app.add_subcommand("info", "Describe a checkpoint: step, configuration, tensors, sha256 of the weights");
+  info->add_option("CHECKPOINT", file, "A checkpoint, or a run folder, for its newest checkpoint")
+      ->type_name("")
+      ->required();
+  info->fallthrough();  // options of training after it are recognized and refused by name
   return info;
 }
 
-// Under which head of --help a subcommand stands.
+// The group of a subcommand in --help.
 const char* group_of(Command command) {
   switch (command) {
     case Command::kPreview:
     case Command::kPack:
       return "Before training";
     case Command::kLoss:
-      return "Beside training";
+      return "Tools";
     default:
       return "After training";
   }
@@ -61,29 +64,31 @@ const char* group_of(Command command) {
 
 void describe(Parser& parser, CommandLine& into, bool& version) {
   CLI::App& app = parser.app;
-  app.set_help_flag("-h,--help", "Print this text and end");
-  describe_config(app, into.source, "needed to train");
-  app.add_option("--resume", into.resume,
-                 "auto: from the newest valid checkpoint of the run folder, if there is one; none: from the start; "
-                 "PATH: from that checkpoint. Default: " +
-                     into.resume)
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  describe_config(app, into.source, "required for training");
+  app.add_option(
+         "--resume", into.resume,
+         "auto: from the newest valid checkpoint in the run folder, if any; none: from scratch; PATH: from this "
+         "checkpoint. Default: " +
+             into.resume)
       ->type_name("auto|none|PATH");
   app.add_option("--output", into.output, "The run folder. Default: run.output_dir/run.name")->type_name("DIR");
-  app.add_flag("--dry-run", into.dry_run, "Do everything up to the first step: shapes, parameters, memory; then end");
-  app.add_flag("--print-config", into.print_config, "Print the resolved configuration as YAML and end");
+  app.add_flag("--dry-run", into.dry_run,
+               "Set up everything, report shapes, parameters and memory, and exit before the first step");
+  app.add_flag("--print-config", into.print_config, "Print the resolved configuration as YAML and exit");
   app.add_option(
          "--profile", into.profile_steps,
-         "Measure so many steps op by op (CPU): a table in the log and in profile.txt, and a trace for Chrome or "
-         "Perfetto; training goes on. Default: 20")
-      ->type_name("[STEPS]")
+         "Profile N steps, op by op (CPU only): a table in the log and in profile.txt, and a trace for Chrome or "
+         "Perfetto; training continues. Default: 20")
+      ->type_name("[N]")
       ->expected(0, 1)
       ->default_str("20")
       ->check(CLI::Range(int64_t{1}, int64_t{1000}));
-  app.add_flag("-q,--quiet", into.quiet, "Print warnings, errors and how it ended; train.log has everything");
-  app.add_flag("--version", version, "Print the versions of the program and its libraries and end");
+  app.add_flag("-q,--quiet", into.quiet, "Print only warnings, errors and the outcome; train.log has everything");
+  app.add_flag("--version", version, "Print the versions of the program and its libraries and exit");
   for (const char* name : {"--config", "--set", "--resume", "--output", "--profile"})
     app.get_option(name)->group("Training");
-  for (const char* name : {"--dry-run", "--print-config"}) app.get_option(name)->group("Looking before training");
+  for (const char* name : {"--dry-run", "--print-config"}) app.get_option(name)->group("Inspect before training");
   for (const char* name : {"--quiet", "--version", "--help"}) app.get_option(name)->group("General");
   app.footer(
       "Several ranks: mpirun -np N simclr_train --config FILE\n"
@@ -105,7 +110,7 @@ void describe(Parser& parser, CommandLine& into, bool& version) {
   for (const Subcommand& subcommand : parser.subcommands) subcommand.app->group(group_of(subcommand.command));
 }
 
-// The option that an unknown argument was probably meant to be, as a hint.
+// A hint for an unknown argument: the option with the nearest name.
 std::string hint_for(const Parser& parser, const std::string& argument) {
   const CLI::App* subcommand = parser.given() == nullptr ? nullptr : parser.given()->app;
   if (!argument.starts_with("-")) {
@@ -129,7 +134,7 @@ std::string one_line(std::string text) {
   return text;
 }
 
-// Options of training are not passed over in silence when the subcommand does not use them.
+// An option of training that the subcommand does not use is an error.
 void check_options_of_training(const Parser& parser) {
   for (const CLI::Option* option : parser.app.get_options()) {
     if (option->count() == 0) continue;
@@ -143,7 +148,7 @@ void check_train(const CommandLine& line) {
          kHint);
   }
   if (line.profile_steps > 0 && (line.dry_run || line.print_config))
-    fail(ExitCode::kUsage, "--profile measures steps, and {} makes none; leave one of them out ({})",
+    fail(ExitCode::kUsage, "--profile measures training steps, and {} runs none; leave one of them out ({})",
          line.dry_run ? "--dry-run" : "--print-config", kHint);
   if (line.resume.empty()) fail(ExitCode::kUsage, "--resume is empty; expected auto, none or a checkpoint ({})", kHint);
 }

@@ -1,4 +1,4 @@
-// The command line as a struct. It says what the user asked for and reads no file: loader.h turns it into Settings.
+// The command line as a struct. No file is read here: loader.h turns it into Settings.
 #pragma once
 
 #include <array>
@@ -13,41 +13,41 @@ enum class Command { kTrain, kInfo, kLoss, kPreview, kReport, kEvaluate, kEmbed,
 
 enum class LossPrecision { kAsFiles, kFp32, kFp64 };
 
-// What `loss` is asked to do.
+// Arguments of `loss`.
 struct LossCommand {
   std::array<std::string, 2> views;      // .npy files
-  std::array<std::string, 2> gradients;  // where to write the gradients of the views; "" = nowhere
+  std::array<std::string, 2> gradients;  // where to write the gradients of the views; "" = not written
   LossSettings settings;                 // temperature, margin, decoupled
   LossPrecision precision = LossPrecision::kAsFiles;
   bool json = false;
-  int threads = 0;  // a rank; 0 = its share of the cores
+  int threads = 0;  // per rank; 0 = its share of the cores
 
-  bool wants_gradient() const { return !gradients[0].empty() || !gradients[1].empty(); }
+  bool has_gradient() const { return !gradients[0].empty() || !gradients[1].empty(); }
 };
 
-// The configuration that a subcommand works with, named as for training.
+// The configuration of a subcommand, given as for training.
 struct ConfigSource {
   std::string config;                  // the YAML file
   std::vector<std::string> overrides;  // "section.key=value", in the order given
 };
 
-// A trained encoder, and what it is shown.
+// A trained encoder, and the data set and settings to use it with.
 struct EncoderSource {
-  std::string checkpoint;  // a file, or a run folder: the newest in it
-  ConfigSource source;     // what changes of the configuration in the checkpoint; config "" = nothing
-  int64_t batch = 0;       // images a call on each rank; 0 = as many as suit the machine
+  std::string checkpoint;  // a file, or a run folder, for its newest checkpoint
+  ConfigSource source;     // changes to the configuration in the checkpoint; config "" = none
+  int64_t batch = 0;       // images per call on each rank; 0 = chosen for the machine
 };
 
-// What `evaluate` is asked to do.
+// Arguments of `evaluate`.
 struct EvaluateCommand {
   EncoderSource encoder;
   std::vector<int> k = {1, 20, 200};           // of k-NN
   std::vector<double> percent = {1, 10, 100};  // of the training labels that the linear probe sees
   double c = 0;                                // the probe's inverse regularization; 0 = chosen on held-out labels
-  std::string json;                            // where to write everything; "" = nowhere
+  std::string json;                            // where to write the results; "" = not written
 };
 
-// What `embed` is asked to do.
+// Arguments of `embed`.
 struct EmbedCommand {
   EncoderSource encoder;
   std::string output;       // .npy file of features
@@ -56,24 +56,24 @@ struct EmbedCommand {
   bool projector = false;   // the projector's outputs instead of the encoder's
 };
 
-// What `export` is asked to do.
+// Arguments of `export`.
 struct ExportCommand {
-  std::string checkpoint;  // a file, or a run folder: the newest in it
+  std::string checkpoint;  // a file, or a run folder, for its newest checkpoint
   std::string output;      // .safetensors
   bool include_projector = false;
 };
 
-// What `preview` is asked to do.
+// Arguments of `preview`.
 struct PreviewCommand {
   std::string output = "views.png";
   int64_t rows = 8;
 };
 
-// What `pack` is asked to do.
+// Arguments of `pack`.
 struct PackCommand {
   ConfigSource source;  // the data set
   std::string output;   // the file to write
-  int64_t size = 256;   // shorter side of larger images, pixels; 0 = they stay
+  int64_t size = 256;   // shorter side of larger images, pixels; 0 = no resizing
   int threads = 0;      // 0 = all cores
   std::string check;    // a packed file to compare with its checksums, instead
 };
@@ -84,9 +84,9 @@ struct CommandLine {
   std::string resume = "auto";  // kTrain: auto, none, or the path of a checkpoint
   std::string output;           // kTrain: the run folder itself; "" = run.output_dir/run.name
   bool dry_run = false;         // kTrain: everything up to the first step
-  bool print_config = false;    // kTrain: print the resolved configuration and end
-  bool quiet = false;           // kTrain: the console has warnings, errors and the end alone
-  int64_t profile_steps = 0;    // kTrain: steps to measure op by op; 0 = none
+  bool print_config = false;    // kTrain: print the resolved configuration and exit
+  bool quiet = false;           // kTrain: the console shows only warnings, errors and the outcome
+  int64_t profile_steps = 0;    // kTrain: steps to profile; 0 = none
   std::string info_file;        // kInfo: the checkpoint
   LossCommand loss;             // kLoss
   PreviewCommand preview;       // kPreview

@@ -8,10 +8,10 @@
 
 namespace simclr {
 
-// Adds both options; what they are given goes into `into`. needed_for: "needed to train", the end of the help's line.
+// Adds both options; their values go to `into`. needed_for ends the help line: "required for training".
 void describe_config(CLI::App& app, ConfigSource& into, std::string_view needed_for);
 
-// What is written must not be what is read ("": nothing). Error(kUsage) with `hint` at its end.
+// Refuses an output file that is one of the inputs ("": none). Error(kUsage) that ends with `hint`.
 void check_not_input(const std::string& written, std::initializer_list<std::string> inputs, std::string_view hint);
 
 }  // namespace simclr

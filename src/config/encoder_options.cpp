@@ -11,7 +11,7 @@
 namespace simclr {
 namespace {
 
-// A number > 0, the whole text of it; `auto` is 0.
+// A number > 0 without trailing characters; `auto` is 0.
 double parse_c(const std::string& text) {
   if (text == "auto") return 0;
   double value = 0;
@@ -24,29 +24,31 @@ double parse_c(const std::string& text) {
 }  // namespace
 
 void describe_encoder(CLI::App& app, EncoderSource& into) {
-  app.add_option("CHECKPOINT,--checkpoint", into.checkpoint, "A checkpoint, or a run folder: its newest checkpoint")
+  app.add_option("CHECKPOINT,--checkpoint", into.checkpoint, "A checkpoint, or a run folder, for its newest checkpoint")
       ->type_name("");
-  describe_config(app, into.source, "replaces keys of the checkpoint's own, for instance data.path; not needed");
-  app.add_option("--batch", into.batch,
-                 "Images a call of the network takes on each rank; changes memory and time, no number. Default: what "
-                 "suits the machine")
+  describe_config(app, into.source, "changes keys of the checkpoint's configuration, for instance data.path; optional");
+  app.add_option(
+         "--batch", into.batch,
+         "Images per call of the network on each rank; changes memory and time, not the results. Default: chosen "
+         "for the machine")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20).description(""));
-  app.fallthrough();  // options of training are recognized behind it too, and refused by name
+  app.fallthrough();  // options of training after it are recognized and refused by name
 }
 
 void check_encoder_options(const EncoderSource& source, std::string_view command, std::string_view hint) {
   if (source.checkpoint.empty())
     fail(ExitCode::kUsage,
-         "a checkpoint is needed: simclr_train {} runs/NAME (or one of its checkpoints/*.safetensors); {}", command,
+         "a checkpoint is required: simclr_train {} runs/NAME (or one of its checkpoints/*.safetensors); {}", command,
          hint);
 }
 
 CLI::App* describe_evaluate(CLI::App& app, EvaluateCommand& into) {
   CLI::App* evaluate = app.add_subcommand(
-      "evaluate", "k-NN and a linear probe on the features of a trained encoder: train split against test split");
+      "evaluate",
+      "Report k-NN accuracy and a linear probe on the features of a trained encoder: train split against test split");
   describe_encoder(*evaluate, into.encoder);
-  evaluate->add_option("--k", into.k, "Neighbors that vote; repeatable. Default: 1, 20 and 200")
+  evaluate->add_option("--k", into.k, "Number of neighbors that vote; repeatable. Default: 1, 20 and 200")
       ->type_name("N")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -54,7 +56,7 @@ CLI::App* describe_evaluate(CLI::App& app, EvaluateCommand& into) {
       ->check(CLI::Range(1, 1000000).description(""));
   evaluate
       ->add_option("--labels", into.percent,
-                   "Share of the training labels that the linear probe sees, class by class; repeatable; 0: no probe. "
+                   "Share of the training labels that the linear probe uses, per class; repeatable; 0: no probe. "
                    "Default: 1, 10 and 100")
       ->type_name("PERCENT")
       ->expected(1)
@@ -67,9 +69,9 @@ CLI::App* describe_evaluate(CLI::App& app, EvaluateCommand& into) {
           "The probe's inverse regularization, C of scikit-learn's LogisticRegression. Default: auto, chosen on a "
           "held-out fifth of the labels")
       ->type_name("C|auto");
-  evaluate->add_option("--json", into.json, "Write everything, with the confusion matrices, to this file")
+  evaluate->add_option("--json", into.json, "Write all results, with confusion matrices, to this JSON file")
       ->type_name("FILE");
-  evaluate->footer("Several ranks: mpirun -np W simclr_train evaluate ...; any W, the numbers are the same.");
+  evaluate->footer("Several ranks: mpirun -np W simclr_train evaluate ...; the numbers are the same for every W.");
   return evaluate;
 }
 
@@ -77,14 +79,16 @@ void check_evaluate_options(const EvaluateCommand& command, std::string_view hin
   check_encoder_options(command.encoder, "evaluate", hint);
   check_not_input(command.json, {command.encoder.checkpoint, command.encoder.source.config}, hint);
   if (command.percent.size() > 1 && std::count(command.percent.begin(), command.percent.end(), 0.0) > 0)
-    fail(ExitCode::kUsage, "--labels 0 means no probe and stands alone; leave it out ({})", hint);
+    fail(ExitCode::kUsage, "--labels 0 turns the probe off and cannot be combined with other shares; leave it out ({})",
+         hint);
 }
 
 CLI::App* describe_embed(CLI::App& app, EmbedCommand& into) {
-  CLI::App* embed = app.add_subcommand("embed", "Write the features of a trained encoder, and labels, as .npy files");
+  CLI::App* embed =
+      app.add_subcommand("embed", "Write the features of a trained encoder, and the labels, as .npy files");
   describe_encoder(*embed, into.encoder);
-  embed->add_option("--output", into.output, "The file of features: float32 [images, columns]")->type_name("FILE");
-  embed->add_option("--labels", into.labels, "Also write the labels here: int64 [images]")->type_name("FILE");
+  embed->add_option("--output", into.output, "Output file of features: float32 [images, columns]")->type_name("FILE");
+  embed->add_option("--labels", into.labels, "Output file of labels: int64 [images]")->type_name("FILE");
   embed
       ->add_option_function<std::string>(
           "--split",
@@ -93,11 +97,11 @@ CLI::App* describe_embed(CLI::App& app, EmbedCommand& into) {
               throw CLI::ValidationError("--split", fmt::format("found {}, expected train or test", shown(text)));
             into.test_split = text == "test";
           },
-          "Default: train")
+          "The images to encode. Default: train")
       ->type_name("train|test");
   embed->add_flag("--projector", into.projector,
-                  "The projector's outputs, which the loss sees, instead of the encoder's");
-  embed->footer("Rows are in the order of the data set and as the network gives them: not normalized.");
+                  "Write the outputs of the projector, which enter the loss, instead of the encoder's");
+  embed->footer("Rows are in the order of the data set, not normalized.");
   return embed;
 }
 

@@ -7,9 +7,9 @@
 
 namespace simclr {
 
-// CHECKPOINT (or --checkpoint), --config, --set and --batch: what all of them have. Goes into `into`.
+// CHECKPOINT (or --checkpoint), --config, --set and --batch, which all of them have. The values go to `into`.
 void describe_encoder(CLI::App& app, EncoderSource& into);
-// Error(kUsage) with `hint` at its end: no checkpoint given.
+// Error(kUsage) that ends with `hint` if there is no checkpoint.
 void check_encoder_options(const EncoderSource& source, std::string_view command, std::string_view hint);
 
 CLI::App* describe_evaluate(CLI::App& app, EvaluateCommand& into);

@@ -10,7 +10,7 @@
 namespace simclr {
 namespace {
 
-// The range of a setting of training, which has the same meaning here.
+// A setting of training with the same meaning has the same range here.
 void check_range(std::string_view option, std::string_view key, const LossCommand& command, std::string_view hint) {
   Settings settings;
   settings.loss = command.settings;
@@ -36,38 +36,39 @@ bool same_file(const std::string& a, const std::string& b) {
 
 CLI::App* describe_loss(CLI::App& app, LossCommand& into) {
   CLI::App* loss = app.add_subcommand(
-      "loss", "Print the loss of two .npy files, and write its gradient: to check a distributed loss of your own");
+      "loss", "Compute the loss of two .npy files and its gradient, to check a distributed loss of your own");
   loss->add_option("VIEW1,--z1", into.views[0],
                    "Projector outputs of view 1, all images: float32 or float64, [N, C], C order")
       ->type_name("");
-  loss->add_option("VIEW2,--z2", into.views[1], "The same of view 2: row i belongs to row i of VIEW1")->type_name("");
-  loss->add_option("--temperature", into.settings.temperature, "What similarities are divided by. Default: 0.5")
+  loss->add_option("VIEW2,--z2", into.views[1], "The same for view 2: row i is the positive of row i of VIEW1")
+      ->type_name("");
+  loss->add_option("--temperature", into.settings.temperature, "Divisor of the similarities. Default: 0.5")
       ->type_name("T");
-  loss->add_option("--margin", into.settings.margin, "What is taken from the similarity of positives. Default: 0")
+  loss->add_option("--margin", into.settings.margin, "Subtracted from the similarity of positives. Default: 0")
       ->type_name("M");
   loss->add_flag("--decoupled", into.settings.decoupled, "Leave the positive out of the denominator");
   loss->add_option_function<std::string>(
           "--precision", [&into](const std::string& text) { into.precision = parse_precision(text); },
-          "fp32: as training computes; fp64: all in double. Default: that of the files")
+          "fp32: as in training; fp64: everything in double. Default: the precision of the files")
       ->type_name("fp32|fp64");
   loss->add_option("--grad1", into.gradients[0], "Write dL/dVIEW1 to this .npy file, in the type of the input")
       ->type_name("FILE");
   loss->add_option("--grad2", into.gradients[1], "Write dL/dVIEW2 to this .npy file")->type_name("FILE");
   loss->add_flag("--json", into.json, "Print one JSON object instead of lines");
-  loss->add_option("--threads", into.threads, "Threads a rank. Default: its share of the cores")
+  loss->add_option("--threads", into.threads, "Threads per rank. Default: its share of the cores")
       ->type_name("N")
       ->check(CLI::Range(1, 4096).description(""));
   loss->footer(
-      "L = mean over all 2N anchors of -log softmax of the positive, cosine similarities; dL/dz is through every role "
-      "of\n"
-      "a row, as anchor and as key. Several ranks: mpirun -np W simclr_train loss ...; the numbers are the same.");
-  loss->fallthrough();  // options of training are recognized behind it too, and refused by name
+      "L = mean over all 2N anchors of -log softmax of the positive, with cosine similarities; dL/dz includes both "
+      "roles\n"
+      "of a row, as anchor and as key. Several ranks: mpirun -np W simclr_train loss ...; the numbers are the same.");
+  loss->fallthrough();  // options of training after it are recognized and refused by name
   return loss;
 }
 
 void check_loss_options(const LossCommand& command, std::string_view hint) {
   if (command.views[0].empty() || command.views[1].empty())
-    fail(ExitCode::kUsage, "two files are needed: simclr_train loss VIEW1.npy VIEW2.npy; {}", hint);
+    fail(ExitCode::kUsage, "two files are required: simclr_train loss VIEW1.npy VIEW2.npy; {}", hint);
   check_range("--temperature", "loss.temperature", command, hint);
   check_range("--margin", "loss.margin", command, hint);
   if (command.settings.decoupled && command.settings.margin != 0)

@@ -10,19 +10,19 @@ namespace simclr {
 CLI::App* describe_pack(CLI::App& app, PackCommand& into) {
   CLI::App* pack =
       app.add_subcommand("pack", "Write a data set as one file of decoded images, for data.format: packed");
-  describe_config(*pack, into.source, "its section data names the set");
-  pack->add_option("--output", into.output, "The file to write")->type_name("FILE");
+  describe_config(*pack, into.source, "its section data names the data set");
+  pack->add_option("--output", into.output, "Output file")->type_name("FILE");
   pack->add_option(
           "--size", into.size,
-          fmt::format("Shorter side of larger images, pixels; smaller ones stay. 0: all stay. Default: {}", into.size))
+          fmt::format("Resize larger images to this shorter side, in pixels; 0: no resizing. Default: {}", into.size))
       ->type_name("PIXELS")
       ->check(CLI::Range(0, 65536).description(""));
-  pack->add_option("--threads", into.threads, "Threads that decode. Default: all cores")
+  pack->add_option("--threads", into.threads, "Decoding threads. Default: all cores")
       ->type_name("N")
       ->check(CLI::Range(1, 4096).description(""));
-  pack->add_option("--check", into.check, "Instead: compare a packed file with the checksums in it")->type_name("FILE");
-  pack->footer("Training then reads the file as it is: --set data.format=packed --set data.path=FILE. One rank packs.");
-  pack->fallthrough();  // options of training are recognized behind it too, and refused by name
+  pack->add_option("--check", into.check, "Verify the checksums of this packed file instead")->type_name("FILE");
+  pack->footer("Train on the file with --set data.format=packed --set data.path=FILE. Runs on one rank.");
+  pack->fallthrough();  // options of training after it are recognized and refused by name
   return pack;
 }
 
@@ -33,7 +33,8 @@ void check_pack_options(const PackCommand& command, std::string_view hint) {
     return;
   }
   if (command.source.config.empty() || command.output.empty())
-    fail(ExitCode::kUsage, "pack needs --config and --output: simclr_train pack --config FILE --output FILE; {}", hint);
+    fail(ExitCode::kUsage, "pack requires --config and --output: simclr_train pack --config FILE --output FILE; {}",
+         hint);
   check_not_input(command.output, {command.source.config}, hint);
 }
 

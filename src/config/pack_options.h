@@ -7,10 +7,10 @@
 
 namespace simclr {
 
-// Adds the subcommand; what it is given goes into `into`.
+// Adds the subcommand; its values go to `into`.
 CLI::App* describe_pack(CLI::App& app, PackCommand& into);
 
-// What one option alone cannot know. Error(kUsage) with `hint` at its end.
+// Checks options against each other. Error(kUsage) that ends with `hint`.
 void check_pack_options(const PackCommand& command, std::string_view hint);
 
 }  // namespace simclr

@@ -7,11 +7,11 @@
 
 namespace simclr {
 
-// Add the subcommand; what it is given goes into `into`.
+// Add the subcommand; its values go to `into`.
 CLI::App* describe_preview(CLI::App& app, PreviewCommand& into, ConfigSource& source);
 CLI::App* describe_report(CLI::App& app, std::string& run_folder);
 
-// What one option alone cannot know. Error(kUsage) with `hint` at its end.
+// Checks options against each other. Error(kUsage) that ends with `hint`.
 void check_preview_options(const PreviewCommand& command, const ConfigSource& source, std::string_view hint);
 
 }  // namespace simclr

@@ -1,7 +1,7 @@
 // Owns what a process shares with the other ranks, from before MPI_Init to the exit code. The resources come in the
 // order of the functions below and go in the reverse; a command takes as many of the steps as it needs:
 //
-//   begin_start      a deadline for the start, which nobody watches yet
+//   begin_start      a deadline for the start, while ranks cannot watch each other
 //   start_mpi        MPI, the log, a communicator for any number of ranks
 //   discover_ranks   hosts and cores; ranks of one host watch each other from here on
 //   use_reduction    the communicator that the settings ask for

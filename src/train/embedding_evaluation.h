@@ -1,6 +1,5 @@
-// Alignment, uniformity and effective rank of the embeddings in the course of training: of two fixed random views each
-// of up to 512 test images, through encoder and projector in evaluation mode. Needs no labels; changes nothing that
-// training will see.
+// Alignment, uniformity and effective rank of the embeddings during training, from two fixed random views each of up to
+// 512 test images, through encoder and projector in evaluation mode. Needs no labels; no influence on training.
 #pragma once
 
 #include <memory>
@@ -17,7 +16,7 @@ class EmbeddingEvaluation {
  public:
   static constexpr int64_t kMostImages = 512;
 
-  // The references outlive this. beat: while the images are looked through.
+  // The references outlive this. beat: while image sizes are read.
   EmbeddingEvaluation(TrainingSetup& setup, const RunContext& run, const Beat& beat = no_beat);
 
   // Collective. The same on every rank, for every number of ranks and threads.

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kPairs = 6, kSide = 64;  // shown in the report; pixels
 
-// YAML as Markdown shows it: an indented block is code.
+// YAML as Markdown code: an indented block.
 std::string as_code(const std::string& yaml) {
   std::string code = "    ";
   for (const char c : yaml) {
@@ -35,7 +35,7 @@ Journal::Journal(const JournalStart& start)
     events_->add_text(start.first_step, "config", as_code(print_config(start.settings)));
   }
   const int64_t side = shown_side(start.settings.data.image_size);
-  // The images of the first step, also where the run goes on: the data are the same.
+  // The images of the first step, also in a resumed run: the data set is the same.
   if (events_) {
     const auto pairs = draw_pairs(start.train_set, start.settings, 0, kPairs, side);
     add_grid(start.first_step, "augmented pairs", rows_of(pairs));

@@ -1,5 +1,4 @@
-// What a run writes for people's tools beside metrics.jsonl: TensorBoard's event file and report.html. Rank 0's alone;
-// changes nothing that training sees.
+// TensorBoard's event file and report.html of a run. Rank 0 only; no influence on training.
 #pragma once
 
 #include <filesystem>
@@ -25,16 +24,16 @@ struct JournalStart {
 // Everything throws Error: kOutput with path and reason, kData for an image that cannot be shown.
 class Journal {
  public:
-  // Begins the files that the settings ask for. A run that goes on takes over what its earlier report shows; the lines
-  // of its metrics.jsonl are those up to first_step by now.
+  // Starts the files that the settings ask for. A resumed run keeps the images of its earlier report; its metrics.jsonl
+  // must already end at first_step.
   explicit Journal(const JournalStart& start);
 
-  // A line of metrics.jsonl, just written. Which of the steps are points in TensorBoard is for the caller.
+  // A new line of metrics.jsonl. The caller decides which steps become points in TensorBoard.
   enum class Point { kReport, kReportAndTensorBoard };
   void add_line(const std::string& line, Point point);
-  // In an evaluation: its images, for the next report. beat: while they are made.
+  // The images of an evaluation, for the next report. beat: while they are rendered.
   void add_evaluation(const EvaluationFeatures& features, const Beat& beat);
-  // The report as it stands. state: "running", "finished", ...; step: steps done.
+  // Writes the current report. state: "running", "finished", ...; step: steps done.
   void write_report(const std::string& state, int64_t step);
   void sync();  // the event file, to the disk
 

@@ -15,7 +15,7 @@ std::vector<int32_t> labels_of(const Dataset& dataset) {
 
 std::string reason_without_knn(const TrainingSetup& setup) {
   if (!setup.bank().has_labels()) return "the training images have no labels";
-  if (setup.test_set->count() == 0) return "there are no test images (docs/data.md says where they lie)";
+  if (setup.test_set->count() == 0) return "there are no test images (docs/data.md describes where to put them)";
   if (!setup.test_set->has_labels()) return "the test images have no labels";
   return "";
 }
@@ -44,7 +44,7 @@ FeatureMatrix KnnEvaluation::features_of(Split& split, const Beat& beat) {
                                                               model_.encode(split.source->load(first));
                                                           return host_features_.fetch(run_.context.device(), h);
                                                         }});
-  agree_on(run_.host, [&] { normalize_features(host_exec_, features.view); });  // all fail alike, or none
+  agree_on(run_.host, [&] { normalize_features(host_exec_, features.view); });  // an error of one ends all
   return features;
 }
 

@@ -1,5 +1,5 @@
 // k-NN accuracy of the current encoder: features of bank and test images in evaluation mode, then the vote.
-// Changes nothing that training will see.
+// No influence on training.
 #pragma once
 
 #include <functional>
@@ -18,16 +18,16 @@
 
 namespace simclr {
 
-// Shown the features of an evaluation while they exist; their step is for the caller to set.
+// Receives the features of an evaluation while they exist; the caller sets their step.
 using SeeFeatures = std::function<void(EvaluationFeatures)>;
 
-// Why there can be no k-NN accuracy of these sets; "" if there can.
+// The reason why these data sets have no k-NN accuracy; "" if they have one.
 std::string reason_without_knn(const TrainingSetup& setup);
 
 class KnnEvaluation {
  public:
-  // The references outlive this. Images go through the network in calls of the training step's shape: one shard of 2n
-  // images is the unit whose bits depend on nothing else. beat: while the images are looked through.
+  // The references outlive this. Images go through the network in calls of the training step's shape: the bits of a
+  // shard of 2n images depend on nothing outside it. beat: while image sizes are read.
   KnnEvaluation(TrainingSetup& setup, const RunContext& run, const Beat& beat = no_beat);
 
   // Collective. The same result on every rank, for every number of ranks and threads. beat: between calls of the
@@ -35,7 +35,7 @@ class KnnEvaluation {
   KnnResult run(const Beat& beat, const SeeFeatures& see = {});
   std::string describe(const KnnResult& result) const;
 
-  // The geometry of the embeddings of the same test images; none of a set with one image. Collective, likewise.
+  // Alignment, uniformity and effective rank for the same test images; none for fewer than two images. Collective.
   std::optional<EmbeddingStatistics> measure_embeddings(const Beat& beat);
 
  private:
@@ -48,7 +48,7 @@ class KnnEvaluation {
 
   RunContext run_;
   Model& model_;
-  CpuExec host_exec_;  // the vote is the host's
+  CpuExec host_exec_;  // the vote runs on the host
   KnnParams params_;
   Split bank_, test_;
   HostMatrix host_features_;

@@ -14,7 +14,7 @@
 namespace simclr {
 namespace {
 
-// By how much a claim may be too large: no run that would work is refused.
+// Relative error of the estimates: no run that would fit is refused.
 constexpr double kDoubt = 0.05;
 
 int64_t on_host(const MemoryNeed& need, const TrainingSetup& p) {
@@ -92,8 +92,8 @@ void require_memory(const TrainingSetup& p, const Topology& topology, Collective
            "train.global_batch {} does not fit into memory: {}; not even {} fits: use a smaller network or smaller "
            "images, or more hosts",
            batch, what, p.geometry.shards);
-    fail(ExitCode::kDevice, "train.global_batch {} does not fit into memory: {}; write {} at most, or use more hosts",
-         batch, what, std::min(largest, batch - p.geometry.shards));
+    fail(ExitCode::kDevice, "train.global_batch {} does not fit into memory: {}; use at most {}, or more hosts", batch,
+         what, std::min(largest, batch - p.geometry.shards));
   });
 }
 

@@ -24,7 +24,7 @@ int64_t batch_bytes(const TrainingSetup& p) {
   return p.geometry.local_rows() * 3 * p.view.size * p.view.size * static_cast<int64_t>(sizeof(float));
 }
 
-// Bank and test images: their features on every rank, and one batch each, as embeddings_ has.
+// The features of bank and test images on every rank, and three batches: bank, test and embeddings.
 int64_t evaluation_bytes(const TrainingSetup& p) {
   if (p.settings.evaluate.knn.every_epochs == 0) return 0;
   const int64_t images = p.bank().count() + p.test_set->count();
@@ -50,7 +50,7 @@ MemoryNeed memory_need(const TrainingSetup& p) {
   need.parameters = state + gradients;
   need.loss = static_cast<int64_t>(p.loss->memory_bytes());
   need.scratch = static_cast<int64_t>(p.context.allocated_bytes()) - need.feature_maps - need.parameters - need.loss;
-  // On the CPU the weights have been drawn: they are resident, and counted above.
+  // On the CPU the weights are initialized: they are resident, and counted above.
   const int64_t resident = resident_bytes();
   need.program = resident - (cpu ? values : 0);
   need.file_pages = std::max<int64_t>(resident - anonymous_bytes(), 0);
@@ -75,7 +75,7 @@ MemoryLimit memory_limit(const TrainingSetup& p, const Topology& topology) {
   MemoryLimit limit;
   const int64_t available = available_memory_bytes();
   if (available > 0) limit.host = available / topology.local_size + resident_bytes();
-  // What the parts have taken is no longer free.
+  // What the setup has allocated is no longer free.
   if (!p.context.device().is_cpu()) limit.device = free_gpu_bytes() + static_cast<int64_t>(p.context.allocated_bytes());
   return limit;
 }
@@ -104,17 +104,17 @@ std::string describe_memory(const TrainingSetup& p, const Topology& topology) {
   const std::string host = fmt::format("views {}, checkpoint {}, k-NN {}, program and data {}", megabytes(need.batches),
                                        megabytes(need.checkpoint), megabytes(need.evaluation), megabytes(need.program));
   const bool cpu = p.context.device().is_cpu();
-  std::string text = cpu ? fmt::format("memory of a rank at its peak: {} MB: {}, {}",
+  std::string text = cpu ? fmt::format("peak memory per rank: {} MB: {}, {}",
                                        megabytes(need.on_host() + need.on_device()), device, host)
-                         : fmt::format("memory of a rank at its peak: {} MB of the GPU: {}; {} MB of the host: {}",
+                         : fmt::format("peak memory per rank: {} MB of the GPU: {}; {} MB of the host: {}",
                                        megabytes(need.on_device()), device, megabytes(need.on_host()), host);
   if (cpu ? limit.host == 0 : limit.device == 0) return text;
   const int64_t largest = largest_batch(need, limit, p);
   const bool by_data = largest > 0 && largest + p.geometry.shards > p.train_set->count();
-  return text + fmt::format("; {} MB are there for it, {}", megabytes(cpu ? limit.host : limit.device),
+  return text + fmt::format("; {} MB available, {}", megabytes(cpu ? limit.host : limit.device),
                             largest == 0 ? "too little for any batch"
                             : by_data    ? fmt::format("enough for a global batch of the whole data set, {}", largest)
-                                         : fmt::format("enough for a global batch of {} at most", largest));
+                                         : fmt::format("enough for a global batch of at most {}", largest));
 }
 
 }  // namespace simclr

@@ -1,5 +1,5 @@
-// The first error of this rank alone in work that is no part of the computation: a line of metrics.jsonl, a checkpoint.
-// The training loop goes on until the control word has announced it, and all ranks throw it together.
+// The first error of this rank alone in work outside the computation: a line of metrics.jsonl, a checkpoint. Training
+// continues until the control word has announced the error, and all ranks throw it together.
 #pragma once
 
 #include <cstdint>

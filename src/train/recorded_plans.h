@@ -1,5 +1,5 @@
-// What a checkpoint says about how its convolutions were computed, for whoever goes on from it or looks at its encoder:
-// the bits follow from it.
+// The convolution plans that a checkpoint records. A resumed run and a trained encoder use the same ones, since the bits
+// depend on them.
 #pragma once
 
 #include "src/checkpoint/training_state.h"
@@ -12,11 +12,11 @@ constexpr const char* kPlansKey = "plans";  // in a checkpoint's environment: Mo
 
 struct RecordedPlans {
   PlanNames names;
-  ConvolutionAlgorithm otherwise = ConvolutionAlgorithm::kAuto;  // of a convolution without a name among them
+  ConvolutionAlgorithm otherwise = ConvolutionAlgorithm::kAuto;  // for a convolution without a recorded plan
 };
 
-// For settings `now`: what was recorded, unless another model.convolution is asked for than then. A CPU's checkpoint
-// without plans was computed with direct convolutions, which was all there was.
+// The recorded plans, unless `now` has another model.convolution than the checkpoint. A CPU's checkpoint without plans
+// was computed with direct convolutions.
 RecordedPlans recorded_plans(const CheckpointHeader& saved, const Settings& now);
 
 // Whether `mine`, a CPU's plans, lack a Winograd convolution that `recorded` has: this oneDNN or processor has none.

@@ -46,7 +46,7 @@ void require_same_run(const std::filesystem::path& file, const CheckpointHeader&
   if (!refused.empty()) {
     fail(ExitCode::kUsage,
          "{} was written by a run with other settings ({}); restore them, allow it with --set resume.allow=[{}], or "
-         "start anew in another folder with --output DIR",
+         "start from scratch in another folder with --output DIR",
          file.string(), refused, keys);
   }
   if (!accepted.empty()) log_warning("{}: {}, as resume.allow says", file.string(), accepted);

@@ -232,7 +232,7 @@ ExitCode train(const CommandLine& line, Runtime& runtime) {
                    .log = log,
                    .knn = knn.get(),
                    .profile = profile.get(),
-                   .skipped = skipped.can_have_some() ? &skipped : nullptr,
+                   .skipped = skipped.can_skip() ? &skipped : nullptr,
                    .progress = [&](int64_t step, const std::string& newest) { record(step, newest, setup, runtime); },
                    .first_step = first_step,
                    .started_s = runtime.started_s()});

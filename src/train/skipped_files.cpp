@@ -42,7 +42,7 @@ void SkippedFiles::report(Collectives& collectives) {
     log_warning("skipped {}", sentence);
   }
   if (reported_.size() == before || collectives.rank() != 0) return;
-  log_warning("data.on_error: skip: files skipped so far: {}; the next good image of the class stands in for each",
+  log_warning("data.on_error: skip: files skipped so far: {}; each is replaced by the next readable image of its class",
               reported_.size());
 }
 

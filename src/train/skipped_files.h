@@ -1,4 +1,4 @@
-// data.on_error: skip, told: every file that any rank passed over, once, on rank 0.
+// Reports, once and on rank 0, each file that some rank skipped (data.on_error: skip).
 #pragma once
 
 #include <set>
@@ -12,12 +12,12 @@ namespace simclr {
 
 class SkippedFiles {
  public:
-  // The sets outlive this; null and sets that pass over nothing do not count.
+  // The sets outlive this; null and sets that cannot skip files are ignored.
   explicit SkippedFiles(const std::vector<const Dataset*>& sets);
 
-  bool can_have_some() const { return !lists_.empty(); }
+  bool can_skip() const { return !lists_.empty(); }
 
-  // Collective. Rank 0 warns of what is new: twenty files by name in the whole run, the others as a number.
+  // Collective. Rank 0 warns of new files: the first twenty of the run by name, the others as a count.
   void report(Collectives& collectives);
 
  private:

@@ -13,11 +13,11 @@ namespace {
 std::string promise(const Settings& s, int ranks) {
   if (s.train.reduction == Reduction::kOrdered) {
     return fmt::format(
-        "reduction ordered: the same bits on every number of ranks that divides {} shards, and for any number of "
+        "reduction ordered: the same bits for every number of ranks that divides {} shards, and for any number of "
         "threads",
         s.train.shards);
   }
-  return fmt::format("reduction fastest: equal up to rounding only; {} ranks are part of the numbers", ranks);
+  return fmt::format("reduction fastest: results depend on the number of ranks, {}, by rounding", ranks);
 }
 
 std::string device_and_precision(bool cpu, Precision precision) {
@@ -46,11 +46,11 @@ std::vector<std::string> describe_start(const StartFacts& f) {
       fmt::format("libraries: {}; {}MPI: {}", p.context.library_version(), cpu ? "" : nccl_version() + "; ",
                   f.mpi_version),
       fmt::format("processor: {}{}", cpu ? "" : p.context.device().model() + "; ", processor_model()),
-      fmt::format("data: {}, {} training and {} test images, {} an epoch, {} images left over each epoch",
+      fmt::format("data: {}, {} training and {} test images, {} per epoch, {} images dropped per epoch",
                   enum_name(s.data.format), p.train_set->count(), p.test_set->count(),
                   count(p.plan->steps_per_epoch(), "step"), p.plan->dropped_per_epoch()),
       fmt::format("network: {}", p.model.describe()),
-      fmt::format("convolutions: {}", cpu ? summarize_cpu_plans(p.model.describe_plans()) : "plans of cuDNN"),
+      fmt::format("convolutions: {}", cpu ? summarize_cpu_plans(p.model.describe_plans()) : "cuDNN plans"),
       fmt::format("loss: {}", p.loss->describe()),
       fmt::format("schedule: {}, warm-up {}, {} with learning rate {:.6g} (base_lr {:.6g}, scaling {})",
                   count(p.total_steps(), "step"), p.schedule.warmup_steps(), enum_name(s.optimizer.type),

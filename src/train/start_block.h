@@ -1,4 +1,4 @@
-// What a run says about itself before the first step.
+// The start block: the facts of a run that are logged before the first step.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ struct StartFacts {
   std::string mpi_version;
 };
 
-// One line a parameter, name and shape: what --dry-run tells first.
+// One line per parameter, name and shape: the first lines of --dry-run.
 std::vector<std::string> describe_parameters(const Model& model);
 
-// One line each: ranks and threads, libraries, data, network, what an anchor sees, schedule, memory, the promise.
+// One line each: ranks and threads, libraries, data, network, pairs per anchor, schedule, memory, reproducibility.
 std::vector<std::string> describe_start(const StartFacts& facts);
 
 }  // namespace simclr

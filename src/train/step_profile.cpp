@@ -55,7 +55,7 @@ void StepProfile::finish() {
   if (written_) return;
   if (!profiler_.steps().empty()) return write();
   if (facts_.rank == 0)
-    log_warning("--profile: no step was measured, since the run made {} and the first {} warm up; let it make more",
+    log_warning("--profile: no step was measured: the run made {} steps and the first {} are warm-up; run more steps",
                 seen_, kWarmUpSteps);
 }
 

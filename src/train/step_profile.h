@@ -1,6 +1,5 @@
-// `--profile`: measures a number of steps after some to warm up, then writes what it found into the run folder
-// (profile.txt and the log on rank 0, a trace of every rank) and takes no more part. Changes nothing that training
-// sees.
+// `--profile`: measures N steps after a warm-up, then writes the result into the run folder (profile.txt and the log on
+// rank 0, a trace of every rank) and stops measuring. No influence on the results of training.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +17,7 @@ class StepProfile {
   static constexpr const char* kTableName = "profile.txt";
   static std::string trace_name(int rank);  // trace_rank_0.json
 
-  // Collective, since all ranks of a host load it at the same time. The context is a CPU's and
+  // Collective: it measures the peak of the machine with all ranks of a host at work. The context is a CPU's and
   // outlives this.
   StepProfile(int64_t steps, const RunContext& run, std::filesystem::path run_folder);
   ~StepProfile();
@@ -28,10 +27,10 @@ class StepProfile {
   // The same, with collectives that the profile measures.
   RunContext run_context();
 
-  // Around a step; the number counts from 1. The last of the steps writes: Error(kOutput).
+  // Before and after a step; number counts from 1. end_step() of the last one writes the files: Error(kOutput).
   void begin_step(int64_t number);
   void end_step();
-  // When the run ends: writes what there is by then, if that has not been done.
+  // At the end of the run: writes the steps measured so far, if they are not written yet.
   void finish();
 
  private:
@@ -43,7 +42,7 @@ class StepProfile {
   const ProfileFacts facts_;
   Profiler profiler_;
   ProfiledCollectives collectives_;
-  int64_t seen_ = 0;  // steps, those to warm up among them
+  int64_t seen_ = 0;  // steps, including the warm-up
   bool written_ = false;
 };
 

@@ -18,7 +18,7 @@ ShardGeometry make_geometry(const Settings& settings, int rank, int ranks) {
           .images_per_shard = images_per_shard(settings, ranks)};
 }
 
-// The hash of the training images; all splits are the same on all ranks. bank: null where there is none of its own.
+// Compares all splits between ranks; returns the hash of the training images. bank: null if the training split is it.
 std::string agree_on_data(Collectives& collectives, const Dataset& train, const Dataset& test, const Dataset* bank,
                           const Beat& beat) {
   std::string hash = train.fingerprint(beat);

@@ -1,5 +1,5 @@
-// Everything that a run computes with, in the order in which the parts depend on each other. The same on every rank but
-// for which shards are its own. Collective: every rank builds it at the same time.
+// What a run computes with: data sets, sample plan, network, loss, optimizer and schedule, each built from those above it.
+// The same on every rank except for the shards that a rank owns. Collective: all ranks build it together.
 #pragma once
 
 #include <memory>
@@ -22,8 +22,8 @@ namespace simclr {
 
 struct TrainingSetup {
   // Throws AgreedError: kData for a data set that cannot be used or cannot fill one batch. beat: while the data are
-  // read and looked through, and between the plans of convolutions. plans: of the checkpoint that the run goes on from;
-  // rank 0's count.
+  // read and hashed, and between the plans of convolutions. plans: of the checkpoint that the run resumes from; rank
+  // 0's count.
   TrainingSetup(const Settings& settings, const Topology& topology, const RunContext& run, const Beat& beat = no_beat,
                 const std::optional<RecordedPlans>& plans = std::nullopt);
   TrainingSetup(const TrainingSetup&) = delete;

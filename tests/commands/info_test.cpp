@@ -57,7 +57,7 @@ TEST(Info, DescribesAForeignFile) {
       R"({"__metadata__":{"format":"p\u001bt"},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
   write_file(folder.path() / "f", std::string(1, static_cast<char>(json.size())) + std::string(7, '\0') + json + "x");
   const std::string text = describe_checkpoint(folder.path() / "f", InfoConfig::kPrint);
-  EXPECT_THAT(text, HasSubstr("no training checkpoint of this program\nformat: p?t\n"));
+  EXPECT_THAT(text, HasSubstr("not a simclr_train checkpoint\nformat: p?t\n"));
   EXPECT_THAT(text, HasSubstr("checksum: none\n"));
 }
 

@@ -46,7 +46,7 @@ TEST(LossReport, GradientsHaveTheTypeOfTheFiles) {
               HasSubstr("not finite"));
 }
 
-TEST(LossReport, TellsWhatAnAnchorSees) {
+TEST(LossReport, ReportsThePairsOfAnAnchor) {
   LossCommand command{.views = {"a.npy", "b.npy"}, .gradients = {"g.npy", ""}, .settings = {.temperature = 0.1}};
   const ViewPair views = view_pair(std::vector<float>(12, 1.0F), 2);
   const CheckLossResult result{.loss = 0.1 + 0.2, .grad_norms = {1.5, 2.5}, .precision = "fp32", .ranks = 3};

@@ -97,7 +97,7 @@ TEST(CommandLineParser, MistakesAreOneLineWithAHint) {
   EXPECT_THAT(parse_refusal({"--config", "a", "--resume", ""}), HasSubstr("--resume is empty"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--dry-run=maybe"}), HasSubstr("maybe"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--profile", "0"}), HasSubstr("0 not in range 1 to 1000"));
-  EXPECT_THAT(parse_refusal({"--config", "a", "--profile", "--dry-run"}), HasSubstr("--dry-run makes none"));
+  EXPECT_THAT(parse_refusal({"--config", "a", "--profile", "--dry-run"}), HasSubstr("--dry-run runs none"));
   EXPECT_THAT(parse_refusal({"info"}), HasSubstr("CHECKPOINT is required"));
   EXPECT_THAT(parse_refusal({"info", "a", "b"}), HasSubstr("unknown argument b"));
   EXPECT_THAT(parse_refusal({"--config", "a", "info", "f"}), HasSubstr("--config has no meaning for info"));

@@ -59,8 +59,8 @@ TEST(EncoderOptions, EmbedTakesEveryOption) {
 }
 
 TEST(EncoderOptions, MistakesAreOneLineWithAHint) {
-  EXPECT_THAT(parse_refusal("evaluate", {}), HasSubstr("a checkpoint is needed: simclr_train evaluate"));
-  EXPECT_THAT(parse_refusal("embed", {"--output", "f"}), HasSubstr("a checkpoint is needed: simclr_train embed"));
+  EXPECT_THAT(parse_refusal("evaluate", {}), HasSubstr("a checkpoint is required: simclr_train evaluate"));
+  EXPECT_THAT(parse_refusal("embed", {"--output", "f"}), HasSubstr("a checkpoint is required: simclr_train embed"));
   EXPECT_THAT(parse_refusal("embed", {"c"}), HasSubstr("embed needs --output FILE"));
   EXPECT_THAT(parse_refusal("embed", {"c", "--output", "c"}), HasSubstr("would replace the input c"));
   EXPECT_THAT(parse_refusal("embed", {"c", "--output", "f", "--labels", "f"}), HasSubstr("are both f"));
@@ -68,7 +68,7 @@ TEST(EncoderOptions, MistakesAreOneLineWithAHint) {
   EXPECT_THAT(parse_refusal("evaluate", {"c", "--json", "c"}), HasSubstr("would replace the input c"));
   EXPECT_THAT(parse_refusal("evaluate", {"c", "--k", "0"}), HasSubstr("--k"));
   EXPECT_THAT(parse_refusal("evaluate", {"c", "--labels", "101"}), HasSubstr("--labels"));
-  EXPECT_THAT(parse_refusal("evaluate", {"c", "--labels", "0", "--labels", "1"}), HasSubstr("stands alone"));
+  EXPECT_THAT(parse_refusal("evaluate", {"c", "--labels", "0", "--labels", "1"}), HasSubstr("cannot be combined"));
   for (const char* c : {"0", "-1", "nan", "inf", "1x", ""})
     EXPECT_THAT(parse_refusal("evaluate", {"c", "--c", c}), HasSubstr("--c")) << c;
   EXPECT_THAT(parse_refusal("evaluate", {"c", "--resume", "none"}), HasSubstr("--resume has no meaning for evaluate"));

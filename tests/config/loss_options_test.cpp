@@ -27,7 +27,7 @@ TEST(LossOptions, TwoFilesAreEnough) {
   EXPECT_THAT(line.loss.views, ElementsAre("a.npy", "b.npy"));
   EXPECT_EQ(line.loss.settings.temperature, 0.5);
   EXPECT_EQ(line.loss.settings.margin, 0);
-  EXPECT_FALSE(line.loss.settings.decoupled || line.loss.json || line.loss.wants_gradient());
+  EXPECT_FALSE(line.loss.settings.decoupled || line.loss.json || line.loss.has_gradient());
   EXPECT_EQ(line.loss.precision, LossPrecision::kAsFiles);
   EXPECT_EQ(line.loss.threads, 0);
 }
@@ -41,7 +41,7 @@ TEST(LossOptions, TakesEveryOption) {
   EXPECT_EQ(loss.settings.temperature, 0.07);
   EXPECT_EQ(loss.settings.margin, 0.3);
   EXPECT_EQ(loss.precision, LossPrecision::kFp64);
-  EXPECT_TRUE(loss.json && loss.wants_gradient());
+  EXPECT_TRUE(loss.json && loss.has_gradient());
   EXPECT_EQ(loss.threads, 3);
   EXPECT_TRUE(parse({"a", "b", "--decoupled", "--precision", "fp32"}).loss.settings.decoupled);
   const std::string help = parse({"--help"}).help;
@@ -51,7 +51,7 @@ TEST(LossOptions, TakesEveryOption) {
 }
 
 TEST(LossOptions, MistakesAreOneLineWithAHint) {
-  EXPECT_THAT(parse_refusal({}), HasSubstr("two files are needed"));
+  EXPECT_THAT(parse_refusal({}), HasSubstr("two files are required"));
   EXPECT_THAT(parse_refusal({"a.npy"}), HasSubstr("VIEW1.npy VIEW2.npy"));
   EXPECT_THAT(parse_refusal({"a", "b", "c"}), HasSubstr("unknown argument c; loss takes no further argument"));
   EXPECT_THAT(parse_refusal({"a", "b", "--temprature", "0.1"}), HasSubstr("the nearest is --temperature"));

@@ -78,14 +78,14 @@ def packed_is_refused(folder):
     damaged = folder / "damaged.packed"
     damaged.write_bytes(good[:1000] + bytes([good[1000] ^ 1]) + good[1001:])
     ended = pack(["--check", damaged])
-    check(ended.code == 3 and "its train images do not fit their checksum" in ended.output, "a damaged pixel", ended)
+    check(ended.code == 3 and "its train images do not match their checksum" in ended.output, "a damaged pixel", ended)
     damaged.write_bytes(good[:-100])
     ended = run(2, FILES | {"data.format": "packed", "data.path": damaged}, folder / "run_damaged")
     check(ended.code == 3 and ended.output.count("cut off") == 1, "a file that is cut off, on two ranks", ended)
     ended = pack(["--config", folder / "stl10.yaml", "--output", "/dev/full"])
     check(ended.code == 6, "an output that is no file", ended)
     ended = pack(["--output", folder / "x"])
-    check(ended.code == 2 and "pack needs --config and --output" in ended.output, "no configuration", ended)
+    check(ended.code == 2 and "pack requires --config and --output" in ended.output, "no configuration", ended)
 
 
 with Folder() as root:

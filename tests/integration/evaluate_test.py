@@ -134,7 +134,7 @@ def class_folders(folder):
     check(result.code == 0 and rows[0] == ["0", "1"] and [r[:2] for r in rows[1:]] == [["0", "photo_a"], ["1", "photo_b"]],
           "columns of the confusion matrix can be told apart", result)
     (images / "test").rename(folder / "elsewhere")
-    refused(3, ["there are no test images", "DIR/val"], words, 2)
+    refused(3, ["the data set has no test images", "DIR/val"], words, 2)
 
 
 def refusals(folder):
@@ -142,7 +142,7 @@ def refusals(folder):
     (folder / "empty").mkdir()
     (folder / "other.safetensors").write_bytes(struct.pack("<Q", 2) + b"{}")
     for words, code, parts in [
-        (["evaluate"], 2, ["a checkpoint is needed"]),
+        (["evaluate"], 2, ["a checkpoint is required"]),
         (["evaluate", folder / "no.safetensors"], 6, ["no.safetensors", "No such file"]),
         (["evaluate", folder / "empty"], 6, ["no checkpoint in"]),
         (["evaluate", folder / "other.safetensors"], 6, ["no checkpoint of this program"]),

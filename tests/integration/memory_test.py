@@ -42,7 +42,7 @@ def finish(settings, folder, extra=()):
 with Folder() as tmp:
     for name, case in CASES.items():
         dry, held = finish(BASE | case, tmp / name.split(",")[0], ["--dry-run"])
-        found = re.search(r"memory of a rank at its peak: (\d+) MB: feature maps (\d+),.*; (\d+) MB are there for it, enough for "
+        found = re.search(r"peak memory per rank: (\d+) MB: feature maps (\d+),.*; (\d+) MB available, enough for "
                           r"a global batch of .*?(\d+)", dry)
         check(found, f"{name}: --dry-run tells the memory", None if found else dry)
         predicted, maps, available, largest = map(int, found.groups())
@@ -61,7 +61,7 @@ with Folder() as tmp:
         lines = [line for line in result.output.splitlines() if line.startswith("error: ")]
         check(result.code == 4 and len(lines) == 1 and all(word in lines[0] for word in words) and not pids_of(result.folder) and
               result.seconds < 30, f"{name}: {ranks} ranks are refused after {result.seconds:.1f} s: {lines}", result)
-        return int((re.search(r"write (\d+) at most", lines[0]) or [0, 0])[1])
+        return int((re.search(r"use at most (\d+)", lines[0]) or [0, 0])[1])
 
     for ranks in (0, 1, 2):
         place = tmp / f"huge_{ranks}"

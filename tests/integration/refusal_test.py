@@ -84,7 +84,7 @@ with Folder() as folder:
     dry = run(2, SMALL, folder / "dry", ["--dry-run"])
     parameters, _, facts = dry.output.partition("simclr_train ")
     check("layer2.0.downsample.0.weight [16, 8, 1, 1]" in parameters and "reduction ordered" in facts
-          and "memory of a rank at its peak: " in facts.splitlines()[-1], "--dry-run lists the parameters, then what a run would be", dry)
+          and "peak memory per rank: " in facts.splitlines()[-1], "--dry-run lists the parameters, then what a run would be", dry)
     check(dry.code == 0 and "1 positive and 62 negatives per anchor" in dry.output and not (folder / "dry").exists(),
           "--dry-run tells what an anchor sees and leaves nothing", dry)
     shown = run(0, dict(SMALL, **{"optimizer.lr_scaling": "linear"}), folder / "shown", ["--print-config"])

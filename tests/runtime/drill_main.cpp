@@ -58,7 +58,7 @@ void Job::misbehave() {
 
 ExitCode Job::run() {
   handle_notices();
-  // As between several hosts: nobody can be watched before the run folder is known.
+  // As with several hosts: ranks cannot watch each other before the run folder is known.
   const Launcher launcher = read_launcher();
   runtime.begin_start(timeout_s);
   if (mishap.starts_with("init_") && launcher.rank == launcher.ranks - 1) {

@@ -86,7 +86,7 @@ def ranks_of(run):
 
 
 def ask(job, run, number, whom):
-    """Once the job is where the drill wants it: the run folder is open, or MPI is up where it never opens one."""
+    """Once the job has reached the point of the drill: the run folder is open, or MPI is up where it never opens one."""
     begin = time.monotonic()
     while not (run / "train.log").exists() and time.monotonic() - begin < (2 if run.name.startswith(("start_", "init_")) else 20):
         time.sleep(0.05)

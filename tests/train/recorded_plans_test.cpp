@@ -1,4 +1,4 @@
-// Which convolutions a run goes on with, by what its checkpoint says and what is asked for now.
+// Which convolutions a resumed run uses: those of its checkpoint, unless its settings ask for others.
 #include "src/train/recorded_plans.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Work between the steps and before the first says that it gets on, piece by piece.
+// Beats during long work outside the steps; checkpoints saved in the background; resume and best.safetensors.
 #include "src/train/state_io.h"
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ TEST(Saving, WritesTheStateOfItsMomentAndThoseThatFollowInOrder) {
   });
 }
 
-TEST(KeepBest, WritesWhenTheAccuracyRisesAndGoesOnCountingAfterAResume) {
+TEST(KeepBest, WritesWhenTheAccuracyRisesAndContinuesAfterAResume) {
   const TemporaryFolder folder;
   run_ranks(1, [&](Collectives& collectives) {
     const Settings settings = small_settings();

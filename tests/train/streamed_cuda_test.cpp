@@ -1,5 +1,5 @@
-// A whole run on one GPU: a data set that does not fit there trains to the same bits as one that does; and what takes
-// long before the first step says that it gets on.
+// A whole run on one GPU: a data set that does not fit there trains to the same bits as one that does; and beats during
+// long work before the first step.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -35,7 +35,7 @@ struct GpuRun {
   TrainingSetup setup;
 };
 
-// The weights after ten steps, with so many bytes of images on the GPU.
+// The weights after ten steps, with resident_bytes of images on the GPU.
 std::string train(const Settings& settings, int64_t resident_bytes) {
   const TemporaryFolder folder;
   GpuRun run(settings);

@@ -1,5 +1,5 @@
-// How a run ends that cannot go on: in order on all ranks, at the same step, with the reason. What one rank alone
-// cannot do, and a gradient that is not finite.
+// How a run that cannot continue ends: in order on all ranks, at the same step, with the reason. Errors of one rank
+// alone, gradients that are not finite, drift between ranks, and time limits.
 #include "src/train/trainer.h"
 
 #include <gmock/gmock.h>
@@ -115,7 +115,7 @@ void expect_all(const std::vector<End>& ends, int64_t steps, const std::string& 
 TEST(ErrorOfOneRank, EndsAllTwoStepsAfterItsControlWordWithTheFirstReason) {
   const TemporaryFolder folder;
   const auto ends = train(folder.path(), small_settings(), [](int rank, int64_t step) {
-    if (rank == 1) fail_at(3, step);  // the word of step 3 is out: that of step 4 tells it
+    if (rank == 1) fail_at(3, step);  // the control word of step 3 is out: that of step 4 announces the error
   });
   expect_all(ends, 6, "after step 3: no room for note 3");
   EXPECT_THAT(ends[0].text, HasSubstr("rank 1 ("));
