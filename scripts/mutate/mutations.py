@@ -65,7 +65,7 @@ def blank(text):
     code = "".join(out)
     for match in UNMUTATED.finditer(code):
         opening = "<" if match.group(0).endswith("<") else "("
-        end = closing(code, match.end(), opening)
+        end = closing(code, match.end(), opening) + 1
         code = code[:match.start()] + spaces(code[match.start():end]) + code[end:]
     return code
 
