@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -16,7 +18,48 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
-constexpr const char* kTemporaryMark = ".tmp-";  // then the process
+constexpr std::string_view kTemporaryMark = ".tmp-";  // then the process, '-' and 16 random hex digits
+constexpr std::string_view kDigits = "0123456789", kHexDigits = "0123456789abcdef";
+
+// An index that nobody can guess; where the system has none to give, one that differs between calls.
+uint64_t random_index() {
+  static std::atomic<uint64_t> calls{0};
+  uint64_t index = 0;
+  if (::getentropy(&index, sizeof index) != 0) index = ++calls;
+  return index;
+}
+
+struct Temporary {
+  std::filesystem::path path;
+  int fd = -1;
+};
+
+// A new file next to `path`. fd < 0: errno says why.
+Temporary create_temporary(const std::filesystem::path& path) {
+  constexpr int kTries = 100;
+  Temporary made;
+  for (int i = 0; i < kTries && made.fd < 0 && (i == 0 || errno == EEXIST); ++i) {
+    made.path = fmt::format("{}{}{}-{:016x}", path.string(), kTemporaryMark, ::getpid(), random_index());
+    made.fd = ::open(made.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  }
+  return made;
+}
+
+// What follows kTemporaryMark in the name of a temporary; earlier versions wrote the process alone.
+bool is_temporary_suffix(std::string_view text) {
+  const size_t process = std::min(text.find_first_not_of(kDigits), text.size());
+  if (process == 0) return false;
+  const std::string_view index = text.substr(process);
+  return index.empty() ||
+         (index.size() == 17 && index[0] == '-' && index.find_first_not_of(kHexDigits, 1) == index.npos);
+}
+
+const char* kind_of(mode_t mode) {
+  return S_ISLNK(mode)    ? "a symbolic link"
+         : S_ISFIFO(mode) ? "a pipe"
+         : S_ISDIR(mode)  ? "a folder"
+                          : "not a regular file";
+}
 
 // Closes at the end of a scope; for descriptors whose close cannot lose data.
 struct ReadDescriptor {
@@ -44,14 +87,15 @@ int write_all(int fd, const void* data, size_t bytes) noexcept {
   return 0;
 }
 
-DurableFile::DurableFile(std::filesystem::path path)
-    : path_(std::move(path)), temporary_(path_.string() + kTemporaryMark + std::to_string(::getpid())) {
+DurableFile::DurableFile(std::filesystem::path path) : path_(std::move(path)) {
   struct stat info {};
   // The rename would put a file in the place of a device, a pipe or a folder.
   if (::lstat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
     fail(ExitCode::kOutput, "cannot write {}: it is no regular file; choose another path", path_.string());
-  fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd_ < 0) fail_to("create", errno);
+  Temporary made = create_temporary(path_);
+  if (made.fd < 0) fail_to("create", errno);
+  temporary_ = std::move(made.path);
+  fd_ = made.fd;
 }
 
 DurableFile::~DurableFile() {
@@ -97,16 +141,28 @@ void write_file_durably(const std::filesystem::path& path, std::string_view text
   write_file_durably(path, std::as_bytes(std::span(text)));
 }
 
+FileHandle open_in_place(const std::filesystem::path& path, int flags) {
+  // O_NONBLOCK: opening a pipe must not wait for its other end.
+  FileHandle file(::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
+  const int error = errno;
+  struct stat info {};
+  const bool known = file.is_open() ? ::fstat(file.get(), &info) == 0 : ::lstat(path.c_str(), &info) == 0;
+  if (known && !S_ISREG(info.st_mode))
+    fail(ExitCode::kOutput, "cannot open {}: it is {}; move it away", path.string(), kind_of(info.st_mode));
+  if (!file.is_open())
+    fail(ExitCode::kOutput, "cannot open {}: {}; check the folder and its permissions", path.string(),
+         errno_text(error));
+  return file;
+}
+
 std::vector<std::string> remove_temporaries_of(const std::filesystem::path& path) {
-  const std::string prefix = path.filename().string() + kTemporaryMark;
+  const std::string prefix = fmt::format("{}{}", path.filename().string(), kTemporaryMark);
   std::vector<std::string> removed;
   std::error_code error;
   std::filesystem::directory_iterator entries(folder_of(path), error);
   for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
     const std::string name = entries->path().filename().string();
-    const bool is_temporary = name.size() > prefix.size() && name.starts_with(prefix) &&
-                              name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
-    if (!is_temporary) continue;
+    if (!name.starts_with(prefix) || !is_temporary_suffix(std::string_view(name).substr(prefix.size()))) continue;
     if (::unlink(entries->path().c_str()) != 0 && errno != ENOENT) {
       fail(ExitCode::kOutput, "cannot remove the old temporary file {}: {}; check the folder and its permissions",
            entries->path().string(), errno_text(errno));

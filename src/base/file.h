@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "kernels/common/error.h"
+#include "src/base/file_handle.h"
 
 namespace simclr {
 
-// Collects bytes in PATH.tmp-PID beside the file; commit() makes them the file. Without commit() nothing is left.
+// Collects bytes in PATH.tmp-PID-RANDOM next to the file; commit() makes them the file. Without commit() nothing is
+// left. The temporary is always a new file (O_EXCL): two writers of one path never share it, and no link is followed.
 class DurableFile {
  public:
   // Error(kOutput); also for a path that is there and no regular file, such as a device.
@@ -36,6 +38,11 @@ class DurableFile {
 
 void write_file_durably(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_durably(const std::filesystem::path& path, std::string_view text);
+
+// A file of the program's own that is written in place (a log, a lock). Opened or created, with `flags` of open(2) added.
+// Error(kOutput) for a symbolic link, pipe, device or folder in its place: another user may have planted it. Links
+// among the folders above it are followed.
+FileHandle open_in_place(const std::filesystem::path& path, int flags);
 
 // Removes the temporary files that killed processes left beside PATH; returns their names. Nobody may be writing PATH.
 // Error(kOutput).

@@ -39,12 +39,8 @@ std::string read_holder(int fd) {
 FolderLock::FolderLock(const std::filesystem::path& folder, double patience_s, const Beat& beat) {
   const std::filesystem::path path = folder / "lock";
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience_s);
-  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-  if (fd_ < 0) {
-    fail(ExitCode::kOutput, "cannot open {}: {}; check the folder and its permissions", path.string(),
-         errno_text(errno));
-  }
-  while (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+  file_ = open_in_place(path, O_RDWR | O_CREAT);
+  while (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
     const int error = errno;
     if (error == EINTR) continue;
     if (error != EWOULDBLOCK) {
@@ -53,8 +49,7 @@ FolderLock::FolderLock(const std::filesystem::path& folder, double patience_s, c
       return;
     }
     if (std::chrono::steady_clock::now() >= give_up) {
-      const std::string holder = read_holder(fd_);
-      ::close(fd_);
+      const std::string holder = read_holder(file_.get());
       fail(ExitCode::kOutput, "{} is in use by another run ({}); wait for it, stop it, or take another --output",
            folder.string(), holder);
     }
@@ -62,17 +57,12 @@ FolderLock::FolderLock(const std::filesystem::path& folder, double patience_s, c
     std::this_thread::sleep_for(kPause);
   }
   const std::string text = describe_this_process() + "\n";
-  int error = ::ftruncate(fd_, 0) == 0 ? 0 : errno;
-  if (error == 0) error = write_all(fd_, text.data(), text.size());
+  int error = ::ftruncate(file_.get(), 0) == 0 ? 0 : errno;
+  if (error == 0) error = write_all(file_.get(), text.data(), text.size());
   if (error != 0) {
-    ::close(fd_);
     fail(ExitCode::kOutput, "cannot write {}: {}; free some space, or check the folder and its permissions",
          path.string(), errno_text(error));
   }
-}
-
-FolderLock::~FolderLock() {
-  ::close(fd_);
 }
 
 }  // namespace simclr

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/base/beat.h"
+#include "src/base/file_handle.h"
 
 namespace simclr {
 
@@ -15,7 +16,6 @@ class FolderLock {
   // a second). Error(kOutput) that names the holder's process, host and start when it is still there, or the path and
   // the system's reason. A file system without locks gives a lock that is not held: see warning().
   explicit FolderLock(const std::filesystem::path& folder, double patience_s = 5, const Beat& beat = no_beat);
-  ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
@@ -23,7 +23,7 @@ class FolderLock {
   const std::string& warning() const { return warning_; }
 
  private:
-  int fd_ = -1;
+  FileHandle file_;
   std::string warning_;
 };
 

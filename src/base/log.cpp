@@ -97,27 +97,26 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
 // Each line is one write(2): nothing is lost when the process ends without warning. Failures are kept for flush_log.
 class FileSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  explicit FileSink(int fd) : fd_(fd) { set_pattern_("%Y-%m-%d %H:%M:%S.%e %l: %v"); }
-  ~FileSink() override { ::close(fd_); }
+  explicit FileSink(FileHandle file) : file_(std::move(file)) { set_pattern_("%Y-%m-%d %H:%M:%S.%e %l: %v"); }
 
   int sync() {
     if (first_error_ != 0) return first_error_;
     // EINVAL, EROFS: not a file that can be synced (a pipe, a device).
-    return ::fsync(fd_) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno;
+    return ::fsync(file_.get()) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno;
   }
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
-    const int error = write_all(fd_, line.data(), line.size());
+    const int error = write_all(file_.get(), line.data(), line.size());
     int none = 0;
     if (error != 0) first_error_.compare_exchange_strong(none, error);
   }
   void flush_() override {}
 
  private:
-  const int fd_;
+  const FileHandle file_;
   std::atomic<int> first_error_{0};
 };
 
@@ -178,10 +177,7 @@ void open_log_file(const std::filesystem::path& run_folder) {
     std::memcpy(state.last_words.log_path.data(), path.data(), path.size());
   state.path = path;
   if (state.options.rank != 0) return;
-  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0)
-    fail(ExitCode::kOutput, "cannot open {}: {}; check the folder and its permissions", path, errno_text(errno));
-  state.file_sink = std::make_shared<FileSink>(fd);
+  state.file_sink = std::make_shared<FileSink>(open_in_place(path, O_WRONLY | O_APPEND | O_CREAT));
   state.logger->sinks().push_back(state.file_sink);
 }
 
@@ -243,8 +239,9 @@ void log_last_words(std::string_view text, LogLevel level) noexcept {
                                   error ? "error: " : "", length, text.data());
   write_all(words.error_fd, line.data(), static_cast<size_t>(shown));
   if (words.log_path[0] == '\0') return;
-  const int fd = ::open(words.log_path.data(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0) return;
+  const FileHandle file(
+      ::open(words.log_path.data(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
+  if (!file.is_open()) return;
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
   localtime_r(&now, &parts);
@@ -252,8 +249,7 @@ void log_last_words(std::string_view text, LogLevel level) noexcept {
   std::strftime(time.data(), time.size(), "%Y-%m-%d %H:%M:%S", &parts);
   const int written = std::snprintf(line.data(), line.size(), "%s.000 %s: %.*s\n", time.data(),
                                     error ? "error" : "info", length, text.data());
-  write_all(fd, line.data(), static_cast<size_t>(written));
-  ::close(fd);
+  write_all(file.get(), line.data(), static_cast<size_t>(written));
 }
 
 }  // namespace simclr

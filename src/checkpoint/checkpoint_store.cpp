@@ -35,9 +35,11 @@ std::optional<int64_t> step_in_name(const fs::path& path) {
   return step;
 }
 
+// NAME.set_aside, then NAME.set_aside.2, ...: what was set aside before stays.
 fs::path set_aside(const fs::path& path) {
-  fs::path target = path;
-  target += kSetAsideSuffix;
+  const std::string first = fmt::format("{}{}", path.string(), kSetAsideSuffix);
+  fs::path target = first;
+  for (int number = 2; fs::exists(fs::symlink_status(target)); ++number) target = fmt::format("{}.{}", first, number);
   std::error_code error;
   fs::rename(path, target, error);
   if (error) fail_at(path, "rename", error);
@@ -84,29 +86,43 @@ fs::path CheckpointStore::save(const TrainingState& state) const {
   return path;
 }
 
+// A run that is alive removes its oldest checkpoint at each save, also between the listing and the opening here.
 ResumePoint CheckpointStore::find_latest() const {
+  constexpr int kTries = 20;
+  bool some_vanished = true;
+  ResumePoint result;
+  for (int i = 0; i < kTries && some_vanished; ++i) result = find_latest_once(some_vanished);
+  return result;
+}
+
+ResumePoint CheckpointStore::find_latest_once(bool& some_vanished) const {
+  some_vanished = false;
   ResumePoint result;
   std::vector<std::pair<int64_t, fs::path>> candidates;
-  const auto pass_over = [&](const Error& error) {
-    result.warnings.push_back(std::string(error.what()) + "; passed over");
+  const auto pass_over = [&](const fs::path& path, const Error& error) {
+    if (fs::exists(fs::symlink_status(path)))
+      result.warnings.push_back(std::string(error.what()) + "; passed over");
+    else
+      some_vanished = true;
   };
   for (const fs::path& path : list(kSuffix)) {
     try {
       candidates.emplace_back(read_checkpoint_header(SafetensorsFile(path)).step, path);
     } catch (const Error& error) {
-      pass_over(error);
+      pass_over(path, error);
     }
   }
   std::sort(candidates.rbegin(), candidates.rend());  // of two files with one step, the later name
   for (const auto& [step, path] : candidates) {
     try {
-      const SafetensorsFile file(path);
+      SafetensorsFile file(path);
       file.verify_checksum(beat_);
       result.header = read_checkpoint_header(file);
       result.path = path;
+      result.file = std::move(file);
       break;
     } catch (const Error& error) {
-      pass_over(error);
+      pass_over(path, error);
     }
   }
   return result;
@@ -141,10 +157,10 @@ ResumePoint CheckpointStore::resolve(const std::string& resume) const {
     }
     return {};
   }
-  const SafetensorsFile file{fs::path(resume)};
+  SafetensorsFile file{fs::path(resume)};
   CheckpointHeader header = read_checkpoint_header(file);
   file.verify_checksum(beat_);
-  return {.path = fs::path(resume), .header = std::move(header), .warnings = {}};
+  return {.path = fs::path(resume), .header = std::move(header), .file = std::move(file), .warnings = {}};
 }
 
 void CheckpointStore::save_best(const TrainingState& state) const {
@@ -192,13 +208,13 @@ std::vector<fs::path> CheckpointStore::list(std::string_view suffix) const {
   return found;
 }
 
-fs::path find_checkpoint(const fs::path& given) {
+SafetensorsFile open_checkpoint(const fs::path& given) {
   std::error_code not_there;
-  if (!fs::is_directory(given, not_there)) return given;
+  if (!fs::is_directory(given, not_there)) return SafetensorsFile(given);
   for (const auto& folder : {given / "checkpoints", given}) {
-    const ResumePoint point = CheckpointStore(folder, 1).find_latest();
+    ResumePoint point = CheckpointStore(folder, 1).find_latest();
     for (const auto& warning : point.warnings) log_warning("{}", warning);
-    if (point.path) return *point.path;
+    if (point.file) return std::move(*point.file);
   }
   fail(ExitCode::kOutput, "no checkpoint in {}; give the path of one, or of a run folder", given.string());
 }

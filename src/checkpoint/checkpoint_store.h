@@ -15,8 +15,9 @@ namespace simclr {
 // Where a run starts. Nothing in `path`: anew.
 struct ResumePoint {
   std::optional<std::filesystem::path> path;
-  CheckpointHeader header;            // of that file; its checksum has been verified
-  std::vector<std::string> warnings;  // one line per file that is damaged or foreign and was passed over
+  CheckpointHeader header;              // of that file; its checksum has been verified
+  std::optional<SafetensorsFile> file;  // the same, open: it can be read even after its run has removed it
+  std::vector<std::string> warnings;    // one line per file that is damaged or foreign and was passed over
 };
 
 class CheckpointStore {
@@ -35,7 +36,8 @@ class CheckpointStore {
   std::filesystem::path save(const TrainingState& state) const;
 
   // The valid checkpoint with the largest step stored in it; neither name nor time of a file count. Files that are
-  // newer and damaged are in the warnings. A folder that does not exist has none.
+  // newer and damaged are in the warnings. A folder that does not exist has none. The run may be alive: where it has
+  // removed a file since the folder was listed, the folder is listed again.
   ResumePoint find_latest() const;
 
   // The one with the largest step in its file name, and that step; nothing is opened.
@@ -52,14 +54,15 @@ class CheckpointStore {
   // Durable on return; in the place of the one before.
   void save_best(const TrainingState& state) const;
   // The header of the best state so far; none: no such file. One that cannot be read, or lies after `step`, is renamed
-  // to NAME.set_aside first, with a line for the log in `warnings`.
+  // to NAME.set_aside (.2, .3, ... where that is taken) first, with a line for the log in `warnings`.
   std::optional<CheckpointHeader> find_best(int64_t step, std::vector<std::string>& warnings) const;
 
-  // Renames checkpoints after `step` by their file names to NAME.set_aside: a run that resumed before them makes its
+  // Renames checkpoints after `step` by their file names, likewise: a run that resumed before them makes its
   // own, and a later `auto` must not take up the old branch. Returns the new paths for the log.
   std::vector<std::filesystem::path> set_aside_after(int64_t step) const;
 
  private:
+  ResumePoint find_latest_once(bool& some_vanished) const;
   std::filesystem::path path_of(int64_t step) const;
   std::vector<std::filesystem::path> list(std::string_view suffix) const;
 
@@ -68,8 +71,8 @@ class CheckpointStore {
   Beat beat_;
 };
 
-// What a person names: a file, or a folder for the newest valid checkpoint in its checkpoints/ or in itself. Files that
-// are passed over are told by a warning of the log; Error(kOutput) where none is left.
-std::filesystem::path find_checkpoint(const std::filesystem::path& given);
+// What a person names, opened: a file, or a folder for the newest valid checkpoint in its checkpoints/ or in itself. A
+// warning of the log for each file that is passed over; Error(kOutput) where none is left.
+SafetensorsFile open_checkpoint(const std::filesystem::path& given);
 
 }  // namespace simclr

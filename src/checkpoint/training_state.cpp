@@ -126,14 +126,18 @@ CheckpointHeader read_checkpoint_header(const SafetensorsFile& file) {
   return header;
 }
 
-CheckpointHeader load_checkpoint(const std::filesystem::path& path, std::span<const NamedTensor> tensors, LoadWhat what,
+CheckpointHeader load_checkpoint(const SafetensorsFile& file, std::span<const NamedTensor> tensors, LoadWhat what,
                                  const Beat& beat) {
-  const SafetensorsFile file(path);
   CheckpointHeader header = read_checkpoint_header(file);
   file.verify_checksum(beat);
   compare_with_file(file, tensors, what);
   for (const NamedTensor& tensor : tensors) file.read(*file.find(tensor.name), tensor.data, beat);
   return header;
+}
+
+CheckpointHeader load_checkpoint(const std::filesystem::path& path, std::span<const NamedTensor> tensors, LoadWhat what,
+                                 const Beat& beat) {
+  return load_checkpoint(SafetensorsFile(path), tensors, what, beat);
 }
 
 std::string weights_sha256(std::span<const NamedTensor> tensors, const Beat& beat) {

@@ -42,6 +42,8 @@ enum class LoadWhat { kEverything, kWeights };  // kWeights: the file's optimize
 
 // Fills the memory of `tensors`. Before anything is overwritten, the checksum is verified and names, types and shapes
 // are compared; what is missing, extra or of another shape is listed in the Error(kOutput).
+CheckpointHeader load_checkpoint(const SafetensorsFile& file, std::span<const NamedTensor> tensors, LoadWhat what,
+                                 const Beat& beat = no_beat);
 CheckpointHeader load_checkpoint(const std::filesystem::path& path, std::span<const NamedTensor> tensors, LoadWhat what,
                                  const Beat& beat = no_beat);
 

@@ -22,15 +22,17 @@ using Line = std::array<char, 128>;
 
 uint64_t checksum(const Pulse& p) {
   return p.alive * 31 + p.progress * 37 + static_cast<uint64_t>(p.step) * 41 + static_cast<uint64_t>(p.phase) * 43 +
-         p.waiting * 47u + p.left * 53u + static_cast<uint64_t>(p.stop_signal) * 59 + p.heard_stop * 61u;
+         p.waiting * 47u + p.left * 53u + static_cast<uint64_t>(p.stop_signal) * 59 + p.heard_stop * 61u +
+         p.begun * 67u;
 }
 
 Line format(const Pulse& p) {
   Line line;
   line.fill(' ');
-  const int length = std::snprintf(
-      line.data(), line.size(), "%" PRIu64 " %" PRIu64 " %" PRId64 " %d %d %d %" PRId32 " %d %" PRIu64, p.alive,
-      p.progress, p.step, static_cast<int>(p.phase), p.waiting, p.left, p.stop_signal, p.heard_stop, checksum(p));
+  const int length =
+      std::snprintf(line.data(), line.size(), "%" PRIu64 " %" PRIu64 " %" PRId64 " %d %d %d %" PRId32 " %d %d %" PRIu64,
+                    p.alive, p.progress, p.step, static_cast<int>(p.phase), p.waiting, p.left, p.stop_signal,
+                    p.heard_stop, p.begun, checksum(p));
   line[length] = ' ';
   line.back() = '\n';
   return line;
@@ -40,16 +42,17 @@ Line format(const Pulse& p) {
 bool parse(Line line, Pulse& pulse) {
   line.back() = '\0';
   Pulse p;
-  int phase = 0, waiting = 0, left = 0, heard_stop = 0;
+  int phase = 0, waiting = 0, left = 0, heard_stop = 0, begun = 0;
   uint64_t sum = 0;
   const int fields =
-      std::sscanf(line.data(), "%" SCNu64 " %" SCNu64 " %" SCNd64 " %d %d %d %" SCNd32 " %d %" SCNu64, &p.alive,
-                  &p.progress, &p.step, &phase, &waiting, &left, &p.stop_signal, &heard_stop, &sum);
+      std::sscanf(line.data(), "%" SCNu64 " %" SCNu64 " %" SCNd64 " %d %d %d %" SCNd32 " %d %d %" SCNu64, &p.alive,
+                  &p.progress, &p.step, &phase, &waiting, &left, &p.stop_signal, &heard_stop, &begun, &sum);
   p.phase = static_cast<Phase>(phase);
   p.waiting = waiting != 0;
   p.left = left != 0;
   p.heard_stop = heard_stop != 0;
-  if (fields != 9 || sum != checksum(p)) return false;
+  p.begun = begun != 0;
+  if (fields != 10 || sum != checksum(p)) return false;
   pulse = p;
   return true;
 }
@@ -59,7 +62,7 @@ class FileBoard final : public HeartbeatBoard {
   FileBoard(const std::filesystem::path& folder, int rank, int size) : rank_(rank), size_(size), last_(size) {
     for (int r = 0; r < size; ++r) paths_.push_back(folder / fmt::format("rank_{:05}", r));
     claim_path_ = folder / "claim";
-    fd_ = ::open(paths_[rank].c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    fd_ = ::open(paths_[rank].c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd_ < 0)
       fail(ExitCode::kOutput, "cannot make {}: {}; the run folder must be writable on every host",
            paths_[rank].string(), errno_text(errno));

@@ -69,11 +69,11 @@ std::map<std::string, std::string> metadata_of(const std::filesystem::path& sour
 }  // namespace
 
 std::string export_encoder(const ExportCommand& command) {
-  const std::filesystem::path path = find_checkpoint(command.checkpoint);
+  const SafetensorsFile file = open_checkpoint(command.checkpoint);
+  const std::filesystem::path& path = file.path();
   std::error_code not_there;
   if (std::filesystem::equivalent(path, command.output, not_there))
     fail(ExitCode::kUsage, "export: --output {} is the checkpoint itself; give another file", command.output);
-  const SafetensorsFile file(path);
   const CheckpointHeader header = read_checkpoint_header(file);
   file.verify_checksum();
   const Settings settings = settings_from_string(header.config_yaml, path.string());

@@ -55,11 +55,14 @@ std::string indent(const std::string& text) {
 }  // namespace
 
 std::string describe_checkpoint(const std::filesystem::path& path, InfoConfig config) {
-  const SafetensorsFile file(path);
+  return describe_checkpoint(SafetensorsFile(path), config);
+}
+
+std::string describe_checkpoint(const SafetensorsFile& file, InfoConfig config) {
   const bool is_ours = file.metadata().count("format_version") > 0;
   if (is_ours || file.has_checksum()) file.verify_checksum();
 
-  std::string text = fmt::format("file: {}\n", path.string());
+  std::string text = fmt::format("file: {}\n", file.path().string());
   if (is_ours) {
     const CheckpointHeader header = read_checkpoint_header(file);
     text += fmt::format("step: {}\nepoch: {}\nconfig hash: {}\n", header.step, header.epoch, header.config_hash);

@@ -33,7 +33,8 @@ int64_t unit_images(const Settings& settings) {
 }
 
 struct Opened {
-  std::filesystem::path path;
+  std::shared_ptr<const SafetensorsFile> file;  // open until the weights are read: its run may remove it meanwhile
+  std::string name;
   CheckpointHeader header;
   Settings settings;
   bool own_precision = false;  // given for this command
@@ -42,9 +43,10 @@ struct Opened {
 
 Opened open_on_root(const EncoderSource& source) {
   Opened opened;
-  opened.path = find_checkpoint(source.checkpoint);
-  opened.header = read_checkpoint_header(SafetensorsFile(opened.path));
-  const std::string name = opened.path.string();
+  opened.file = std::make_shared<const SafetensorsFile>(open_checkpoint(source.checkpoint));
+  opened.header = read_checkpoint_header(*opened.file);
+  opened.name = opened.file->path().string();
+  const std::string& name = opened.name;
   Settings base = settings_from_string(opened.header.config_yaml, name);
   base.run.device = DeviceChoice::kAuto;
   base.run.threads = RunSettings{}.threads;
@@ -80,7 +82,8 @@ TrainedEncoder::TrainedEncoder(const EncoderSource& source, Runtime& runtime) : 
 void TrainedEncoder::load_settings_and_header(const EncoderSource& source) {
   Collectives& ranks = runtime_.host();
   const Opened opened = agree_on(ranks, [&] { return is_first() ? open_on_root(source) : Opened{}; });
-  checkpoint_ = broadcast_text(ranks, opened.path.string());
+  checkpoint_ = broadcast_text(ranks, opened.name);
+  file_ = opened.file;
   header_ = opened.header;
   plans_ = opened.plans;
   header_.step = gather(ranks, opened.header.step)[0];
@@ -141,7 +144,8 @@ void TrainedEncoder::load_weights() {
   const RunContext run = context();
   HostTensors tensors(run.context.device(), named_tensors(model_->store()), HostTensors::Memory::kShared);
   agree_on(run.host, [&] {
-    if (is_first()) load_checkpoint(checkpoint_, tensors.all(), LoadWhat::kWeights, beat());
+    if (is_first()) load_checkpoint(*file_, tensors.all(), LoadWhat::kWeights, beat());
+    file_.reset();
   });
   tensors.broadcast(run.host, beat());
 }

@@ -72,6 +72,7 @@ class TrainedEncoder {
 
   Runtime& runtime_;
   std::string checkpoint_;
+  std::shared_ptr<const SafetensorsFile> file_;  // on rank 0, until its weights are loaded
   CheckpointHeader header_;
   Settings settings_;
   RecordedPlans plans_;  // rank 0's count

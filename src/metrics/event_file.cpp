@@ -68,15 +68,10 @@ EventFile::EventFile(const fs::path& run_folder, int64_t steps_done) {
     earlier.clear();
   }
   path_ = run_folder / fmt::format("{}{:010}.{}.{}{}", kBegin, stamp_after(earlier), host(), ::getpid(), kEnd);
-  file_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (file_ < 0) fail(ExitCode::kOutput, "cannot open {}: {}", path_.string(), errno_text(errno));
+  file_ = open_in_place(path_, O_WRONLY | O_APPEND | O_CREAT);
   const double now_s = wall_time_s();
   append(version_event(now_s));
   if (steps_done > 0) append(session_start_event({now_s, steps_done + 1}));
-}
-
-EventFile::~EventFile() {
-  if (file_ >= 0) ::close(file_);
 }
 
 void EventFile::add_metrics(const std::string& line) {
@@ -98,12 +93,12 @@ void EventFile::add_image(int64_t step, const std::string& tag, const EncodedIma
 
 void EventFile::append(const std::string& event) {
   const std::string record = frame_record(event);
-  if (const int error = write_all(file_, record.data(), record.size()))
+  if (const int error = write_all(file_.get(), record.data(), record.size()))
     fail(ExitCode::kOutput, "cannot write {}: {}; check the free space", path_.string(), errno_text(error));
 }
 
 void EventFile::sync() {
-  if (::fsync(file_) != 0) fail(ExitCode::kOutput, "cannot flush {}: {}", path_.string(), errno_text(errno));
+  if (::fsync(file_.get()) != 0) fail(ExitCode::kOutput, "cannot flush {}: {}", path_.string(), errno_text(errno));
 }
 
 }  // namespace simclr

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "src/base/file_handle.h"
 #include "src/metrics/event_record.h"
 
 namespace simclr {
@@ -27,13 +28,12 @@ class EventFile {
   const std::filesystem::path& path() const { return path_; }
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
-  ~EventFile();
 
  private:
   void append(const std::string& event);
 
   std::filesystem::path path_;
-  int file_ = -1;
+  FileHandle file_;
 };
 
 }  // namespace simclr

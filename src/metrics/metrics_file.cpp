@@ -105,7 +105,9 @@ MetricsFile MetricsFile::continue_after(const std::filesystem::path& path, int64
   }
   std::string text = read_file(path, kMostBytes);
   const Kept kept = find_kept(path, text, step);
-  if (kept.bytes < text.size() || kept.lacks_newline) {
+  // A symbolic link is replaced by the lines that it leads to; its target stays as it is.
+  const bool is_link = std::filesystem::is_symlink(std::filesystem::symlink_status(path, error));
+  if (is_link || kept.bytes < text.size() || kept.lacks_newline) {
     text.resize(kept.bytes);
     if (kept.lacks_newline) text += '\n';
     write_file_durably(path, text);
@@ -117,29 +119,17 @@ MetricsFile MetricsFile::continue_after(const std::filesystem::path& path, int64
 }
 
 MetricsFile::MetricsFile(const std::filesystem::path& path)
-    : path_(path), file_(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)) {
-  if (file_ < 0) fail(ExitCode::kOutput, "cannot open {}: {}", path.string(), errno_text(errno));
-}
-
-MetricsFile::MetricsFile(MetricsFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      file_(std::exchange(other.file_, -1)),
-      lines_removed_(other.lines_removed_),
-      last_step_(other.last_step_) {}
-
-MetricsFile::~MetricsFile() {
-  if (file_ >= 0) ::close(file_);
-}
+    : path_(path), file_(open_in_place(path, O_WRONLY | O_APPEND | O_CREAT)) {}
 
 void MetricsFile::append(const std::string& line) {
   const std::string whole = line + '\n';
-  if (const int error = write_all(file_, whole.data(), whole.size())) {
+  if (const int error = write_all(file_.get(), whole.data(), whole.size())) {
     fail(ExitCode::kOutput, "cannot write {}: {}; check the free space", path_.string(), errno_text(error));
   }
 }
 
 void MetricsFile::sync() {
-  if (::fsync(file_) != 0) fail(ExitCode::kOutput, "cannot flush {}: {}", path_.string(), errno_text(errno));
+  if (::fsync(file_.get()) != 0) fail(ExitCode::kOutput, "cannot flush {}: {}", path_.string(), errno_text(errno));
 }
 
 }  // namespace simclr

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/file_handle.h"
+
 namespace simclr {
 
 struct StepMetrics {
@@ -44,15 +46,14 @@ class MetricsFile {
   int64_t lines_removed() const { return lines_removed_; }  // by continue_after
   int64_t last_step() const { return last_step_; }          // of the lines kept; -1: none
 
-  MetricsFile(MetricsFile&& other) noexcept;
+  MetricsFile(MetricsFile&&) noexcept = default;
   MetricsFile& operator=(MetricsFile&&) = delete;
-  ~MetricsFile();
 
  private:
   explicit MetricsFile(const std::filesystem::path& path);  // opens for appending
 
   std::filesystem::path path_;
-  int file_ = -1;
+  FileHandle file_;
   int64_t lines_removed_ = 0;
   int64_t last_step_ = -1;
 };

@@ -1,6 +1,7 @@
 // Durable files, bounded reads, folders, status.json: content, and what is said when the system refuses.
 #include "src/base/file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "src/base/status_file.h"
 #include "tests/base/temporary_folder.h"
@@ -67,13 +69,66 @@ TEST(DurableFile, NamesPathAndReason) {
   EXPECT_EQ(entries(folder.path()), 1) << "only the pipe";
 }
 
+TEST(DurableFile, TwoWritersOfOnePathShareNoTemporary) {
+  TemporaryFolder folder;
+  const auto path = folder.path() / "a.txt";
+  DurableFile first(path), second(path);
+  EXPECT_EQ(entries(folder.path()), 2);
+  for (DurableFile* file : {&first, &second}) file->write(std::as_bytes(std::span(file == &first ? "1" : "2", 1)));
+  second.commit();
+  EXPECT_EQ(read_file(path, 100), "2");
+  first.commit();
+  EXPECT_EQ(read_file(path, 100), "1");
+  EXPECT_EQ(entries(folder.path()), 1);
+}
+
+TEST(DurableFile, ALinkInItsPlaceIsReplacedAndItsTargetStays) {
+  TemporaryFolder folder;
+  const auto target = folder.path() / "target", path = folder.path() / "a.txt";
+  write_file_durably(target, "precious");
+  std::filesystem::create_symlink(target, path);
+  write_file_durably(path, "x");
+  EXPECT_FALSE(std::filesystem::is_symlink(path));
+  EXPECT_EQ(read_file(target, 100), "precious");
+}
+
+TEST(DurableFile, WhatItMakesIsFoundAsLeftOver) {
+  TemporaryFolder folder;
+  const auto path = folder.path() / "a.txt";
+  const DurableFile file(path);
+  EXPECT_EQ(remove_temporaries_of(path).size(), 1u);
+  EXPECT_EQ(entries(folder.path()), 0);
+}
+
+TEST(OpenInPlace, OpensAFileAndRefusesWhatElseIsThere) {
+  TemporaryFolder folder;
+  const auto target = folder.path() / "target", link = folder.path() / "link", dangling = folder.path() / "dangling",
+             pipe = folder.path() / "pipe";
+  const int flags = O_WRONLY | O_APPEND | O_CREAT;
+  ASSERT_TRUE(open_in_place(target, flags).is_open());
+  ASSERT_TRUE(open_in_place(target, flags).is_open()) << "a second time";
+  std::filesystem::create_symlink(target, link);
+  std::filesystem::create_symlink(folder.path() / "none", dangling);
+  for (const auto& path : {link, dangling})
+    expect_error([&] { open_in_place(path, flags); }, ExitCode::kOutput,
+                 HasSubstr("cannot open " + path.string() + ": it is a symbolic link; move it away"));
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  expect_error([&] { open_in_place(pipe, flags); }, ExitCode::kOutput, HasSubstr("it is a pipe; move it away"));
+  expect_error([&] { open_in_place(folder.path(), flags); }, ExitCode::kOutput, HasSubstr("it is a folder"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "none"));
+  std::filesystem::create_directory_symlink(folder.path(), folder.path() / "folder");
+  EXPECT_TRUE(open_in_place(folder.path() / "folder" / "target", flags).is_open()) << "a run folder may be a link";
+}
+
 TEST(DurableFile, WhatAKilledProcessLeftIsRemovedAndNothingElse) {
   TemporaryFolder folder;
   const auto path = folder.path() / "a.txt";
-  for (const char* name : {"a.txt", "a.txt.tmp-1", "a.txt.tmp-4711", "a.txt.tmp-", "a.txt.tmp-12x", "b.txt.tmp-1"})
+  for (const char* name : {"a.txt", "a.txt.tmp-1", "a.txt.tmp-4711-0123456789abcdef", "a.txt.tmp-", "a.txt.tmp-12x",
+                           "a.txt.tmp-12-x", "b.txt.tmp-1"})
     write_file_durably(folder.path() / name, "x");
-  EXPECT_THAT(remove_temporaries_of(path), testing::UnorderedElementsAre("a.txt.tmp-1", "a.txt.tmp-4711"));
-  EXPECT_EQ(entries(folder.path()), 4);
+  EXPECT_THAT(remove_temporaries_of(path),
+              testing::UnorderedElementsAre("a.txt.tmp-1", "a.txt.tmp-4711-0123456789abcdef"));
+  EXPECT_EQ(entries(folder.path()), 5);
   EXPECT_THAT(remove_temporaries_of(path), testing::IsEmpty());
   expect_error([&] { remove_temporaries_of(folder.path() / "none" / "a.txt"); }, ExitCode::kOutput,
                HasSubstr("cannot list"));
@@ -123,6 +178,27 @@ TEST(StatusFile, HoldsHowTheRunEnded) {
   EXPECT_EQ(json["host"], "n1");
   EXPECT_EQ(json["pid"], ::getpid());
   EXPECT_FALSE(try_write_status_file(folder.path() / "none", status));
+
+  status.state = RunState::kRunning;
+  write_status_file(folder.path(), status);
+  json = nlohmann::json::parse(read_file(folder.path() / "status.json", 10000));
+  EXPECT_EQ(json["state"], "failed") << "\"running\" came too late";
+}
+
+// The main thread and the watchdog's: whichever comes last, the file says how the run ended.
+TEST(StatusFile, TwoThreadsOfOneProcessLeaveTheEnd) {
+  TemporaryFolder folder;
+  for (int round = 0; round < 20; ++round) {
+    const auto run = folder.path() / std::to_string(round);
+    make_directories(run);
+    std::thread running([&] {
+      for (int i = 0; i < 5; ++i) EXPECT_TRUE(try_write_status_file(run, {.state = RunState::kRunning}));
+    });
+    EXPECT_TRUE(try_write_status_file(run, {.state = RunState::kStopped, .exit_code = ExitCode::kStopped}));
+    running.join();
+    EXPECT_EQ(nlohmann::json::parse(read_file(run / "status.json", 10000))["state"], "stopped");
+    EXPECT_EQ(entries(run), 1);
+  }
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "tests/checkpoint/checkpoint_support.h"
 
@@ -144,13 +146,13 @@ TEST_F(CheckpointStoreTest, APathIsThatFileOrAnError) {
 }
 
 TEST_F(CheckpointStoreTest, ARunFolderStandsForItsNewestCheckpoint) {
-  EXPECT_THAT(error_text([&] { find_checkpoint(run_.path()); }), HasSubstr("no checkpoint in " + run_.path().string()));
+  EXPECT_THAT(error_text([&] { open_checkpoint(run_.path()); }), HasSubstr("no checkpoint in " + run_.path().string()));
   const fs::path older = save(7), newer = save(12), newest = save(20);
   damage(newest);
-  EXPECT_EQ(find_checkpoint(run_.path()), newer);
-  EXPECT_EQ(find_checkpoint(folder()), newer);
-  EXPECT_EQ(find_checkpoint(older), older);
-  EXPECT_EQ(find_checkpoint(run_.path() / "gone"), run_.path() / "gone");  // whoever opens it says so
+  EXPECT_EQ(open_checkpoint(run_.path()).path(), newer);
+  EXPECT_EQ(open_checkpoint(folder()).path(), newer);
+  EXPECT_EQ(open_checkpoint(older).path(), older);
+  EXPECT_THAT(error_text([&] { open_checkpoint(run_.path() / "gone"); }), HasSubstr("gone: No such file"));
 }
 
 TEST_F(CheckpointStoreTest, SetsAsideWhatComesAfterTheResumedStep) {
@@ -163,6 +165,32 @@ TEST_F(CheckpointStoreTest, SetsAsideWhatComesAfterTheResumedStep) {
   const ResumePoint point = store().resolve("auto");
   EXPECT_EQ(point.header.step, 2);
   EXPECT_TRUE(point.warnings.empty());
+
+  save(3, 9);
+  EXPECT_THAT(store().set_aside_after(2), ElementsAre(folder() / "step_00000003.safetensors.set_aside.2"));
+  save(3, 9);
+  EXPECT_THAT(store().set_aside_after(2), ElementsAre(folder() / "step_00000003.safetensors.set_aside.3"));
+  EXPECT_TRUE(fs::exists(folder() / "step_00000003.safetensors.set_aside"));
+}
+
+// info, export and evaluate read a folder whose run rotates its checkpoints at the same time.
+TEST_F(CheckpointStoreTest, AReaderNextToALiveRunFindsACheckpoint) {
+  save(1, 1);
+  std::atomic<bool> over{false};
+  std::thread run([&] {
+    for (int64_t step = 2; !over; ++step) save(step, 1);
+  });
+  int64_t newest = 0;
+  for (int i = 0; i < 500; ++i) {
+    const SafetensorsFile file = open_checkpoint(run_.path());
+    EXPECT_NO_THROW(file.verify_checksum()) << "also when its run has removed it";
+    const int64_t step = read_checkpoint_header(file).step;
+    EXPECT_GE(step, newest);
+    newest = step;
+  }
+  over = true;
+  run.join();
+  EXPECT_GT(newest, 1);
 }
 
 TEST_F(CheckpointStoreTest, TheBestStandsBesideTheFolderAndIsNeverResumedFrom) {
