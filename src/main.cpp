@@ -28,11 +28,14 @@ void print_versions(const MpiSession& session) {
                         session.library_version()));
 }
 
+bool trains(const CommandLine& line) {
+  return line.command == Command::kTrain && !line.dry_run && !line.print_config;
+}
+
 // What of the command line has to be known before MPI_Init. Its errors are reported once all ranks can agree on them.
-bool takes_notices(int argc, char** argv) noexcept {
+bool takes_stop_requests(int argc, char** argv) noexcept {
   try {
-    const CommandLine line = parse_command_line(argc, argv);
-    return line.command == Command::kTrain && !line.dry_run && !line.print_config;
+    return trains(parse_command_line(argc, argv));
   } catch (...) {
     return false;
   }
@@ -43,12 +46,13 @@ ExitCode run_command(const CommandLine& line, Runtime& runtime) {
   const bool watches_ranks =
       line.command == Command::kTrain || line.command == Command::kEvaluate || line.command == Command::kEmbed;
   if (!watches_ranks) runtime.end_start();
+  if (trains(line)) require_launcher(read_launcher());
   switch (line.command) {
     case Command::kTrain:
       return train(line, runtime);
     case Command::kInfo:
       agree_on(runtime.host(), [&] {
-        if (first) print_out(describe_checkpoint(find_checkpoint(line.info_file), InfoConfig::kLeaveOut));
+        if (first) print_out(describe_checkpoint(open_checkpoint(line.info_file), InfoConfig::kLeaveOut));
       });
       break;
     case Command::kLoss:
@@ -91,7 +95,7 @@ ExitCode run_command(const CommandLine& line, Runtime& runtime) {
 int run_program(int argc, char** argv) {
   Runtime runtime;
   try {
-    if (takes_notices(argc, argv)) handle_notices();
+    if (takes_stop_requests(argc, argv)) handle_stop_signals();
     runtime.begin_start();
     runtime.start_mpi();
     const CommandLine line = agree_on(runtime.host(), [&] { return parse_command_line(argc, argv); });

@@ -84,6 +84,7 @@ job_state() { scontrol show job --oneliner "$(job_name)" 2>/dev/null | grep -oE 
 run_again() {
   local step idle=0 limit=${SIMCLR_IDLE_RESTARTS:-2} state
   step=$(status step)
+  step=${step:-0}
   if [ "$step" -le "$step_before" ]; then
     [ ! -f "$run/restarts" ] || idle=$(cat "$run/restarts")
     idle=$((idle + 1))
@@ -93,13 +94,14 @@ run_again() {
     say "stopped at step $step and not requeued: $idle starts in a row have brought no new step (limit: SIMCLR_IDLE_RESTARTS=$limit)"
     return 1
   fi
+  mkdir -p "$run"
   echo "$idle" >"$run/restarts"
   state=$(job_state)
   if [ "$state" != RUNNING ]; then
     say "stopped at step $step; not requeued by itself, since Slurm ends the job (${state:-state unknown})"
     return 1
   fi
-  say "stopped at step $step ($(status reason)): requeued"
+  say "stopped at step $step ($reason): requeued"
   if ! scontrol requeue "$(job_name)"; then
     say "scontrol did not requeue it; submit the job again to go on from the last checkpoint"
     return 1
@@ -133,7 +135,7 @@ wait_for_child() {
 
 # train ARGUMENTS...: runs simclr_train with them, and exits with its code.
 train() {
-  local code=0 before="" state
+  local code=0 before="" state reason
   child="" signals=0 ended=0
   trap on_warning USR1
   trap on_end TERM
@@ -152,16 +154,23 @@ train() {
   fi
   wait_for_child
 
-  state=$(status state)
+  state=$(status state) reason=$(status reason)
   if [ -n "$before" ] && [ "$(cksum <"$run/status.json")" = "$before" ]; then
     state="not begun"  # the program refused to start and left the record of the run before
+  fi
+  # 75 is the program's word that it was asked to stop, whatever the file says: before the run folder is open there is
+  # none of this start. 138 after a warning: the launcher itself was ended by the SIGUSR1 it had no handler for yet.
+  if [ "$code" = 75 ] && [ "$state" != stopped ]; then
+    state=stopped reason="before the first step"
+  elif [ "$code" = 138 ] && [ "$signals" -gt 0 ] && [ "${state:-not begun}" = "not begun" ]; then
+    state=stopped reason="before the program had begun"
   fi
   case $state in
     stopped)
       if [ "$ended" = 0 ]; then
         run_again || true  # it has said why; the exit code stays the training's
       else
-        say "stopped at step $(status step); what becomes of the job is Slurm's decision"
+        say "stopped at step $(status step) ($reason); what becomes of the job is Slurm's decision"
       fi
       exit 75
       ;;

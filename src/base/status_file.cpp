@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <ctime>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "src/base/file.h"
 
@@ -33,9 +36,25 @@ std::string utc_now() {
   return text;
 }
 
+// The main thread and the watchdog's may end a run at the same time. Not for ever: the other one may hang in the disk.
+constexpr std::chrono::seconds kPatience(3);
+std::timed_mutex one_writer;
+std::mutex ended_mutex;
+std::set<std::filesystem::path> ended;  // run folders of this process that have their last word
+
+bool is_too_late(const std::filesystem::path& run_folder, RunState state) {
+  const std::lock_guard lock(ended_mutex);
+  if (state == RunState::kRunning) return ended.contains(run_folder);
+  ended.insert(run_folder);
+  return false;
+}
+
 }  // namespace
 
 void write_status_file(const std::filesystem::path& run_folder, const RunStatus& status) {
+  if (is_too_late(run_folder, status.state)) return;
+  const std::unique_lock turn(one_writer, kPatience);
+  if (is_too_late(run_folder, status.state)) return;
   nlohmann::ordered_json json;
   json["state"] = name_of(status.state);
   json["reason"] = status.reason;

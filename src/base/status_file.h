@@ -23,7 +23,8 @@ struct RunStatus {
   std::string host = {};
 };
 
-// Replaces status.json durably; adds the time (UTC) and the process id. Error(kOutput).
+// Replaces status.json durably; adds the time (UTC) and the process id. Error(kOutput). The threads of a process take
+// turns, and once one of them has written how the run ended, another one's "running" comes too late and is not written.
 void write_status_file(const std::filesystem::path& run_folder, const RunStatus& status);
 
 // The same as a last act from any thread: false instead of an exception.

@@ -22,10 +22,10 @@ const char* name_of(Phase phase) {
 }
 
 void Heartbeat::beat(int64_t step, Phase phase) noexcept {
+  // An evaluation comes before the first step, too.
+  if (phase != Phase::kStarting && phase != Phase::kEvaluating) gate_.pass();
   step_.store(step, std::memory_order_relaxed);
   phase_.store(static_cast<int32_t>(phase), std::memory_order_relaxed);
-  // An evaluation comes before the first step, too.
-  if (phase != Phase::kStarting && phase != Phase::kEvaluating) starting_.store(false, std::memory_order_release);
   beat();
 }
 

@@ -10,6 +10,7 @@
 
 #include "src/comm/collective_observer.h"
 #include "src/comm/collectives.h"
+#include "src/comm/start_gate.h"
 
 namespace simclr {
 
@@ -24,10 +25,10 @@ struct Pulse {
   Phase phase = Phase::kStarting;
   bool waiting = false;  // inside a collective: waits for others, so it is not the culprit
   bool left = false;     // on its way out in order: no longer watched
-  // While the rank starts (start_stop.h): the signal that asks it to stop, 0: none; and that it knows of one to any
-  // rank.
+  // While the rank starts (start_stop.h): the signal that asks it to stop, 0: none; that it knows of one to any rank and
+  // will not begin to train. begun: it is past its start.
   int32_t stop_signal = 0;
-  bool heard_stop = false;
+  bool heard_stop = false, begun = false;
 };
 
 // beat() comes from the main thread, read() from any.
@@ -41,14 +42,16 @@ class Heartbeat final : public CollectiveObserver {
   void left_collective() noexcept override;
 
   Pulse read() const noexcept;  // what the main thread shows: without alive, left and what concerns a stop
-  // From the first step on there is something to save.
-  bool is_starting() const noexcept { return starting_.load(std::memory_order_acquire); }
+  // From the first step on there is something to save: beat() of such a phase passes the gate first.
+  bool is_starting() const noexcept { return !gate_.is_passed(); }
+  StartGate& gate() noexcept { return gate_; }
 
  private:
   std::atomic<uint64_t> progress_{0};
   std::atomic<int64_t> step_{0};
   std::atomic<int32_t> phase_{0};
-  std::atomic<bool> waiting_{false}, starting_{true};
+  std::atomic<bool> waiting_{false};
+  StartGate gate_;
 };
 
 // Used by the watchdog's thread; claim_report by any.

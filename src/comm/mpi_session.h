@@ -41,6 +41,8 @@ class MpiSession {
 struct Launcher {
   bool present = false;
   int ranks = 0;                        // processes it started as one job; 0: it does not say
+  int ranks_at_least = 0;               // where it does not: what its other variables tell
+  int job_tasks = 0;                    // tasks of the batch job, where no launcher started this process; 0: none
   int rank = 0;                         // this one's place among them; 0 when it does not say
   int local_ranks = 0, local_rank = 0;  // of them on this host, and this one's place there; 0 when it does not say
 };
@@ -51,6 +53,10 @@ Launcher read_launcher();  // of this process
 // Throws Error(kDevice) unless MPI's size is the launcher's count: several processes that each believe to be alone
 // would train the same model side by side and overwrite each other.
 void require_one_job(const Launcher& launcher, int mpi_size);
+
+// For a training. Throws Error(kDevice) when the batch job has several tasks and this process was started without a
+// launcher. Other commands may run once in the shell of such a job.
+void require_launcher(const Launcher& launcher);
 
 // Throws Error(kDevice) with MPI's own text, the operation and the rank, unless code is MPI_SUCCESS.
 void mpi_check(int code, const char* operation);

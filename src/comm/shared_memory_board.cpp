@@ -14,7 +14,7 @@ struct alignas(64) SharedPulse {
   std::atomic<uint64_t> alive, progress;
   std::atomic<int64_t> step;
   std::atomic<int32_t> phase, stop_signal;
-  std::atomic<uint8_t> waiting, left, heard_stop;
+  std::atomic<uint8_t> waiting, left, heard_stop, begun;
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(SharedPulse) == 64);
 
@@ -44,6 +44,7 @@ class SharedMemoryBoard final : public HeartbeatBoard {
     shared.left.store(mine.left, std::memory_order_relaxed);
     shared.stop_signal.store(mine.stop_signal, std::memory_order_relaxed);
     shared.heard_stop.store(mine.heard_stop, std::memory_order_relaxed);
+    shared.begun.store(mine.begun, std::memory_order_relaxed);
     shared.alive.store(mine.alive, std::memory_order_release);
   }
 
@@ -58,6 +59,7 @@ class SharedMemoryBoard final : public HeartbeatBoard {
     pulse.left = shared.left.load(std::memory_order_relaxed) != 0;
     pulse.stop_signal = shared.stop_signal.load(std::memory_order_relaxed);
     pulse.heard_stop = shared.heard_stop.load(std::memory_order_relaxed) != 0;
+    pulse.begun = shared.begun.load(std::memory_order_relaxed) != 0;
     return pulse;
   }
 

@@ -11,15 +11,24 @@ bool is_asked(std::span<const Pulse> pulses) {
   return std::any_of(pulses.begin(), pulses.end(), [](const Pulse& p) { return p.stop_signal != 0; });
 }
 
+bool has_begun(std::span<const Pulse> pulses) {
+  return std::any_of(pulses.begin(), pulses.end(), [](const Pulse& p) { return p.begun; });
+}
+
 }  // namespace
 
-void StartStop::fill(Pulse& mine, bool starting, int signal, std::span<const Pulse> pulses) const {
-  mine.stop_signal = starting ? signal : 0;
-  mine.heard_stop = starting && (signal != 0 || is_asked(pulses));
+// Ranks that have heard wait at their gates, and one that has begun never hears: so "all have heard", once true, stays
+// true, and no rank trains while another one ends.
+void StartStop::fill(Pulse& mine, StartGate& gate, int signal, std::span<const Pulse> pulses) const {
+  const bool too_late = has_begun(pulses), asked = signal != 0 || is_asked(pulses);
+  if (too_late) gate.open();
+  mine.heard_stop = asked && !too_late && gate.close();
+  mine.begun = gate.is_passed();
+  mine.stop_signal = mine.begun ? 0 : signal;
 }
 
 StartStop::Outcome StartStop::look(std::span<const Pulse> pulses, bool starting, double interval_s, double now_s) {
-  if (!starting || !is_asked(pulses)) {
+  if (!starting || !is_asked(pulses) || has_begun(pulses)) {
     since_asked_.reset();
     return Outcome::kGoOn;
   }

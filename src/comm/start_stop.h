@@ -18,9 +18,9 @@ class StartStop {
   // A rank that shows no sign of life for so long, once a stop is asked for, keeps the others no longer.
   explicit StartStop(double patience_s) : patience_s_(patience_s) {}
 
-  // What this rank shows. starting: its first step has not begun; signal: of this process, 0: none. pulses: [W], as
-  // they were seen last.
-  void fill(Pulse& mine, bool starting, int signal, std::span<const Pulse> pulses) const;
+  // What this rank shows. gate: of this process; closed as long as it shows that it has heard of a stop. signal: of
+  // this process, 0: none. pulses: [W], as they were seen last. Where a rank is past its start, all continue to theirs.
+  void fill(Pulse& mine, StartGate& gate, int signal, std::span<const Pulse> pulses) const;
 
   enum class Outcome {
     kGoOn,     // nobody has asked, or the first step has begun: the control word's matter

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <vector>
 
 #include "kernels/common/error.h"
 
@@ -22,6 +23,11 @@ void set_handler(int number, void (*handler)(int)) {
     fail(ExitCode::kOther, "cannot set the handler of signal {} (errno {}); please report it", number, errno);
 }
 
+bool is_ignored(int number) {
+  struct sigaction action {};
+  return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 void remember(int number) {
   int none = 0;
   first_signal.compare_exchange_strong(none, number);
@@ -29,13 +35,14 @@ void remember(int number) {
 
 }  // namespace
 
-void handle_notices() {
-  for (const int number : {SIGUSR1, SIGTERM}) set_handler(number, remember);
-}
-
 void handle_stop_signals() {
-  handle_notices();
-  set_handler(SIGINT, remember);
+  static const std::vector<int> requests = [] {
+    std::vector<int> found;
+    for (const int number : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP, SIGXCPU})
+      if (!is_ignored(number)) found.push_back(number);
+    return found;
+  }();
+  for (const int number : requests) set_handler(number, remember);
   for (const int number : {SIGPIPE, SIGXFSZ}) set_handler(number, SIG_IGN);
 }
 

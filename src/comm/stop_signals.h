@@ -1,16 +1,14 @@
-// The polite way to stop a run: SIGUSR1, SIGTERM and SIGINT ask; the control word carries the question to all ranks,
-// which save a checkpoint and leave with exit code 75. More signals change nothing. SIGPIPE and
-// SIGXFSZ are ignored: a closed reader or a limit on file sizes is a failed write like any other.
+// How a run is asked to stop: SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP and SIGXCPU, by which schedulers, containers and
+// people tell that the machine is taken away (docs/signals.md). The control word carries the request to all ranks,
+// which save a checkpoint and leave with exit code 75; before the first step they end at once (start_stop.h). More
+// signals change nothing.
 #pragma once
 
 namespace simclr {
 
 // Before anything that takes long, MPI_Init among it, and after that once more, since an MPI may set handlers of its
-// own: SIGUSR1 and SIGTERM, by which schedulers tell that the machine is taken away. Until the first step they end the
-// run at once (start_stop.h).
-void handle_notices();
-
-// From the first step on: these, SIGINT (which ends a start at once), SIGPIPE and SIGXFSZ.
+// own. A signal that was ignored when the process started, as SIGHUP is below nohup, stays ignored. SIGPIPE and SIGXFSZ
+// are ignored from here on: a closed reader or a limit on file sizes is a failed write like any other.
 void handle_stop_signals();
 
 // The number of the first signal that came; 0: none.

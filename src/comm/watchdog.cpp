@@ -49,6 +49,12 @@ std::thread start_thread(Work work) {
   return thread;
 }
 
+// The line of a stop before the first step. signal: "signal 15 to rank 2".
+std::string describe_early_end(const std::string& signal, bool has_run_folder) {
+  return fmt::format("stopped before the first step ({}){}; start the same command again", signal,
+                     has_run_folder ? "" : " and before the run folder was open: status.json is not of this start");
+}
+
 constexpr double kSecondsForTheCulprit = 5;
 
 std::atomic<Watchdog*> speaker = nullptr;  // that a process's last words ask, in whichever folder they are found
@@ -62,7 +68,7 @@ constexpr double kPauseS = 0.2;                // between two looks at the signa
 
 }  // namespace
 
-Watchdog::Watchdog(const Heartbeat& heartbeat, std::unique_ptr<HeartbeatBoard> board, Options options)
+Watchdog::Watchdog(Heartbeat& heartbeat, std::unique_ptr<HeartbeatBoard> board, Options options)
     : heartbeat_(heartbeat), board_(std::move(board)), options_(std::move(options)) {
   SIMCLR_CHECK(options_.timeout_s > 0, "a watchdog with a time limit of {} s", options_.timeout_s);
   SIMCLR_CHECK(static_cast<int>(options_.hosts.size()) == board_->size(), "{} hosts for {} ranks",
@@ -86,6 +92,10 @@ void Watchdog::set_checkpoint(const std::string& name) {
 void Watchdog::watch(std::shared_ptr<CommunicatorHealth> communicator) {
   std::lock_guard lock(mutex_);
   communicator_ = std::move(communicator);
+}
+
+void Watchdog::leave_start() {
+  heartbeat_.gate().pass();
 }
 
 void Watchdog::begin_leaving() {
@@ -123,8 +133,8 @@ void Watchdog::run() {
     Pulse mine = heartbeat_.read();
     mine.alive = ++alive;
     mine.left = leaving;
-    const bool starting = !leaving && heartbeat_.is_starting();
-    start_stop.fill(mine, starting, stop_signal(), pulses);
+    start_stop.fill(mine, heartbeat_.gate(), stop_signal(), pulses);
+    const bool starting = !leaving && !mine.begun;
     board_->publish(mine);
     const double now_s = monotonic_seconds();
     if (leaving) {
@@ -164,11 +174,14 @@ void Watchdog::run() {
 void Watchdog::end_start(const std::string& signal, int64_t step) {
   limit_last_act(kStoppedExit);
   if (board_->rank() != 0) ::sleep(kSecondsForTheSpeaker);
-  // Where the report is claimed, an error has come first.
-  if (board_->rank() == 0 && board_->claim_report()) {
-    log_last_words(fmt::format("stopped before the first step ({}); start the same command again", signal),
-                   LogLevel::kInfo);
-    if (!options_.run_folder.empty()) write_status(RunState::kStopped, signal, step, ExitCode::kStopped);
+  if (board_->rank() == 0) {
+    if (board_->claim_report()) {
+      // The file first: the launcher may wait for nothing else, and a terminal can block.
+      if (!options_.run_folder.empty()) write_status(RunState::kStopped, signal, step, ExitCode::kStopped);
+      log_last_words(describe_early_end(signal, !options_.run_folder.empty()), LogLevel::kInfo);
+    } else {
+      ::sleep(kSecondsForTheSpeaker);  // an error has come first: whoever reports it ends the job with its code
+    }
   }
   ::_exit(kStoppedExit);
 }
@@ -238,8 +251,7 @@ bool StartDeadline::over_within(double seconds) {
 void StartDeadline::end_start(int signal) {
   if ((signal == SIGTERM || options_.rank != 0) && over_within(kSecondsForTheSpeaker)) return;
   limit_last_act(kStoppedExit);
-  log_last_words(fmt::format("stopped before the first step (signal {} to rank {}); start the same command again",
-                             signal, options_.rank),
+  log_last_words(describe_early_end(fmt::format("signal {} to rank {}", signal, options_.rank), false),
                  LogLevel::kInfo);
   ::_exit(kStoppedExit);
 }

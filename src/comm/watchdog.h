@@ -32,7 +32,7 @@ class Watchdog {
   };
 
   // Starts the thread. The heartbeat outlives this.
-  Watchdog(const Heartbeat& heartbeat, std::unique_ptr<HeartbeatBoard> board, Options options);
+  Watchdog(Heartbeat& heartbeat, std::unique_ptr<HeartbeatBoard> board, Options options);
   ~Watchdog();  // stops the thread
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -42,6 +42,10 @@ class Watchdog {
 
   // From now on also looks whether the communicator has failed, and aborts it when the job ends by force.
   void watch(std::shared_ptr<CommunicatorHealth> communicator);
+
+  // From now on a stop that is asked for no longer ends this rank: its main thread says how the run ends. Waits where
+  // the ranks have agreed on such an end before.
+  void leave_start();
 
   // The run is over on all ranks, what is left is MPI_Finalize: from now on nobody watches this rank, and the thread
   // only sees to it that stop() comes within timeout_s.
@@ -57,7 +61,7 @@ class Watchdog {
   [[noreturn]] void end_job(const std::string& reason, int64_t step, bool with_status);
   void write_status(RunState state, const std::string& reason, int64_t step, ExitCode code);
 
-  const Heartbeat& heartbeat_;
+  Heartbeat& heartbeat_;
   const std::unique_ptr<HeartbeatBoard> board_;
   const Options options_;
   std::mutex mutex_;

@@ -58,6 +58,7 @@ std::string Runtime::name_rank(const std::string& reason) const {
 }
 
 ExitCode Runtime::shut_down(ExitCode code, const std::string& reason) {
+  if (watchdog_) watchdog_->leave_start();
   agree_on(host(), [&] {
     if (is_first() && status_folder_) write_status_file(*status_folder_, final_status(code, reason));
     flush_log();
@@ -68,6 +69,7 @@ ExitCode Runtime::shut_down(ExitCode code, const std::string& reason) {
 
 ExitCode Runtime::shut_down_after_error(const std::exception_ptr& caught) noexcept {
   ExitCode code = ExitCode::kOther;
+  if (watchdog_) watchdog_->leave_start();
   try {
     const bool agreed = is_agreed(caught);
     const Error error = as_error(caught);

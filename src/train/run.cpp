@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 // The ranks find each other and agree on the settings.
 Settings start_ranks(const CommandLine& line, Runtime& runtime) {
-  if (!line.dry_run && !line.print_config) handle_notices();
+  if (!line.dry_run && !line.print_config) handle_stop_signals();
   runtime.discover_ranks();
   runtime.watch_start();
   return agree_on_settings(line, runtime);
@@ -79,10 +79,7 @@ std::vector<std::string> check_setup(const TrainingSetup& setup, const CommandLi
     if (line.dry_run) log_info("{}", describe_memory(setup, runtime.topology()));
     if (!folder.empty()) log_info("run folder: {}", folder.string());
   }
-  if (!line.dry_run) {
-    require_memory(setup, runtime.topology(), runtime.host());
-    handle_stop_signals();
-  }
+  if (!line.dry_run) require_memory(setup, runtime.topology(), runtime.host());
   return facts;
 }
 

@@ -31,8 +31,19 @@ Launcher launcher(const std::map<std::string, std::string>& environment) {
 }
 
 TEST(Launcher, NoneMeansOneProcess) {
-  EXPECT_FALSE(launcher({{"SLURM_NTASKS", "4"}}).present) << "the batch script's own shell is no job of four";
+  EXPECT_FALSE(launcher({}).present);
+  EXPECT_NO_THROW(require_one_job(launcher({}), 1));
+  EXPECT_NO_THROW(require_launcher(launcher({})));
+}
+
+// `info` and `--print-config` run in the shell of a batch script; a training of four tasks does not.
+TEST(Launcher, ABatchJobOfSeveralTasksNeedsALauncherToTrain) {
+  EXPECT_FALSE(launcher({{"SLURM_NTASKS", "4"}}).present);
   EXPECT_NO_THROW(require_one_job(launcher({{"SLURM_NTASKS", "4"}}), 1));
+  EXPECT_THROW(require_launcher(launcher({{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}})), Error);
+  EXPECT_NO_THROW(require_launcher(launcher({{"SLURM_NTASKS", "1"}, {"SLURM_PROCID", "0"}})));
+  EXPECT_NO_THROW(require_launcher(launcher({{"SLURM_NTASKS", "4"}, {"OMPI_COMM_WORLD_SIZE", "4"}})));
+  EXPECT_NO_THROW(require_launcher(launcher({{"SLURM_NTASKS", "4"}, {"SLURM_STEP_NUM_TASKS", "1"}})));
 }
 
 TEST(Launcher, KnowsTheUsualOnes) {
@@ -53,6 +64,20 @@ TEST(Launcher, ProcessesThatWouldTrainApartAreRefused) {
   EXPECT_THROW(require_one_job(launcher({{"SLURM_STEP_NUM_TASKS", "4"}}), 1), Error) << "srun without an MPI plugin";
   EXPECT_THROW(require_one_job(launcher({{"PMI_SIZE", "4"}, {"PMI_RANK", "1"}}), 1), Error) << "mpirun of another MPI";
   EXPECT_THROW(require_one_job(launcher({{"PMIX_RANK", "1"}, {"SLURM_STEP_NUM_TASKS", "4"}}), 1), Error);
+  using Environment = std::map<std::string, std::string>;
+  for (const Environment& four : {Environment{{"PMIX_SIZE", "4"}},
+                                  {{"PMIX_RANK", "3"}},
+                                  {{"JSM_NAMESPACE_SIZE", "4"}, {"JSM_NAMESPACE_RANK", "0"}},
+                                  {{"FLUX_JOB_SIZE", "4"}, {"FLUX_TASK_RANK", "0"}},
+                                  {{"MPIRUN_NTASKS", "4"}},
+                                  {{"MV2_COMM_WORLD_SIZE", "4"}},
+                                  {{"PALS_RANKID", "3"}},
+                                  {{"PALS_RANKID", "0"}, {"PALS_LOCAL_SIZE", "4"}}}) {
+    EXPECT_TRUE(launcher(four).present) << four.begin()->first;
+    EXPECT_THROW(require_one_job(launcher(four), 1), Error) << four.begin()->first;
+    EXPECT_NO_THROW(require_one_job(launcher(four), 4)) << four.begin()->first;
+  }
+  EXPECT_NO_THROW(require_one_job(launcher({{"PALS_RANKID", "0"}, {"PALS_LOCAL_SIZE", "2"}}), 4)) << "on two hosts";
 }
 
 TEST(MpiSession, WithoutALauncherThereIsNoMpi) {
@@ -141,6 +166,31 @@ TEST(StopSignalsDeathTest, TheFirstOneCounts) {
         std::_Exit(0);
       },
       testing::ExitedWithCode(0), fmt::format("^0 {} {}$", SIGUSR1, SIGUSR1));
+}
+
+TEST(StopSignalsDeathTest, EveryNoticeOfASchedulerIsOne) {
+  for (const int number : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP, SIGXCPU})
+    EXPECT_EXIT(
+        {
+          handle_stop_signals();
+          std::raise(number);
+          std::_Exit(stop_signal() == number ? 0 : 1);
+        },
+        ::testing::ExitedWithCode(0), "");
+}
+
+TEST(StopSignalsDeathTest, WhatWasIgnoredAtTheStartStaysIgnored) {
+  EXPECT_EXIT(
+      {
+        std::signal(SIGHUP, SIG_IGN);  // nohup
+        handle_stop_signals();
+        handle_stop_signals();  // after MPI_Init
+        std::raise(SIGHUP);
+        const int after_hup = stop_signal();
+        std::raise(SIGUSR2);
+        std::_Exit(after_hup == 0 && stop_signal() == SIGUSR2 ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

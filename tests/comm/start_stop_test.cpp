@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
+#include <thread>
 #include <vector>
 
 namespace simclr {
@@ -20,16 +23,17 @@ class Ranks {
     for (int r = 0; r < 3; ++r) {
       if (gone[r]) continue;
       ++pulses[r].alive;
-      parts_[r].fill(pulses[r], starting[r], signals[r], before);
+      parts_[r].fill(pulses[r], gates[r], signals[r], before);
     }
     for (int r = 0; r < 3; ++r)
-      if (!gone[r]) outcomes[r] = parts_[r].look(pulses, starting[r], 1, now_s_);
+      if (!gone[r]) outcomes[r] = parts_[r].look(pulses, !pulses[r].begun, 1, now_s_);
   }
   const StartStop& part(int rank) const { return parts_[rank]; }
 
   std::vector<Pulse> pulses = std::vector<Pulse>(3);
   std::vector<int> signals = {0, 0, 0};
-  std::vector<bool> starting = {true, true, true}, gone = {false, false, false};
+  std::array<StartGate, 3> gates;
+  std::vector<bool> gone = {false, false, false};
   std::vector<Outcome> outcomes = std::vector<Outcome>(3, Outcome::kGoOn);
 
  private:
@@ -76,19 +80,44 @@ TEST(StartStop, ARankThatIsGoneMakesItAFailure) {
 
 TEST(StartStop, IsTheControlWordsMatterFromTheFirstStepOn) {
   Ranks ranks;
-  ranks.starting = {true, false, false};  // a step ahead
+  for (const int ahead : {1, 2}) ranks.gates[ahead].pass();
   ranks.signals[0] = 10;
   for (int s = 0; s < 20; ++s) {
     ranks.second();
-    EXPECT_EQ(ranks.outcomes[0], Outcome::kWait);
+    EXPECT_EQ(ranks.outcomes[0], Outcome::kGoOn);
     EXPECT_EQ(ranks.outcomes[1], Outcome::kGoOn);
     EXPECT_FALSE(ranks.pulses[1].heard_stop);
   }
-  ranks.starting[0] = false;
+  ranks.gates[0].pass();  // at once: nothing is in its way
   ranks.second();
   EXPECT_EQ(ranks.outcomes[0], Outcome::kGoOn);
   EXPECT_EQ(ranks.pulses[0].stop_signal, 0);
   EXPECT_EQ(describe_stop(ranks.pulses), "");
+}
+
+// A rank that has told of a stop waits; where another one was faster it trains on, and the control word has the stop.
+TEST(StartStop, NoRankTrainsWhileAnotherOneEnds) {
+  Ranks ranks;
+  ranks.second();
+  ranks.signals[0] = 10;
+  ranks.second();
+  EXPECT_TRUE(ranks.pulses[0].heard_stop);
+  std::atomic<bool> trains{false};
+  std::thread main_thread([&] {
+    ranks.gates[0].pass();
+    trains = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(trains);
+  ranks.gates[1].pass();  // before it has looked
+  ranks.second();
+  EXPECT_EQ(ranks.outcomes[0], Outcome::kGoOn);
+  ranks.second();
+  main_thread.join();
+  EXPECT_TRUE(trains);
+  ranks.second();
+  for (const Outcome outcome : ranks.outcomes) EXPECT_EQ(outcome, Outcome::kGoOn);
+  EXPECT_FALSE(ranks.gates[0].close()) << "it has passed";
 }
 
 }  // namespace

@@ -108,6 +108,24 @@ class Job(unittest.TestCase):
         self.assertEqual(self.job(STATE="stopped", STEP=9, CODE=1), 75)
         self.assertEqual(self.requeued, ["7"])
 
+    def test_75_counts_whatever_the_file_says(self):
+        # Asked before the run folder was open: no file of this start.
+        self.assertEqual(self.job(STATE="", CODE=75), 75, self.output)
+        self.assertEqual(self.requeued, ["7"])
+        self.assertIn("stopped at step 0 (before the first step): requeued", self.output)
+        self.job(STATE="stopped", STEP=9, CODE=75)
+        for state in ("", "running"):  # the file of the start before; one that this start could not replace
+            self.assertEqual(self.job(STATE=state, STEP=9, CODE=75), 75, self.output)
+            self.assertIn("stopped at step 9 (before the first step): requeued", self.output)
+        self.assertEqual(self.requeued, ["7"] * 4)
+
+    def test_a_warning_that_ends_a_launcher_without_a_handler_is_a_stop(self):
+        self.assertEqual(self.hold_and_send(signal.SIGUSR1, STATE="", CODE=138), 75, self.output)
+        self.assertIn("(before the program had begun): requeued", self.output)
+        self.assertEqual(self.requeued, ["7"])
+        self.assertEqual(self.job(STATE="", CODE=138), 138, "nobody has asked")
+        self.assertEqual(self.requeued, ["7"])
+
     def test_failures_are_not_run_again(self):
         for state, code, wanted in [("failed", 5, 5), ("", 2, 2), ("running", 137, 137), ("failed", 0, 1)]:
             with self.subTest(state=state, code=code):
