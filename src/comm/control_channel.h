@@ -1,6 +1,7 @@
-// The control word: what every rank tells the others once per step, and on what all act together exactly two steps
-// later. Two steps, so that on a device the gather runs beside the computation and no rank waits for it; on the CPU it
-// is done when post() returns, and the delay stays the same.
+// The control word: what every rank tells the others after each step, and on what all act together. On a CPU they act at
+// once. On a GPU two steps later, so that the gather runs next to the computation and no rank waits for it; but at once
+// where a step takes longer than a second, so that the lag is bounded in seconds. Within such a step the ranks also poll
+// each other between layers, and abandon it when one of them was asked to stop (docs/decisions/0008).
 #pragma once
 
 #include <array>
@@ -24,6 +25,7 @@ struct ControlWord {
   int32_t time_is_up = 0;   // 1: this rank's clock says that the run has lasted long enough
   int32_t save_due = 0;     // 1: this rank's clock asks for a checkpoint
   uint32_t hash_due = 0;    // 1: weights_hash is set
+  uint32_t step_ms = 0;     // how long this step took on this rank
   uint64_t weights_hash = 0;
 };
 
@@ -52,9 +54,11 @@ struct Decision {
 
 class ControlChannel {
  public:
-  static constexpr int64_t kDelay = 2;  // steps
+  static constexpr int64_t kMostDelay = 2;  // steps
+  static constexpr double kLongStepS = 1;   // longer ones have no delay
 
-  ControlChannel(Collectives& collectives, Context& context);
+  ControlChannel(Collectives& collectives, Context& context);  // without delay on a CPU
+  ControlChannel(Collectives& collectives, Context& context, int64_t most_delay);
 
   // What only the device knows when the word is posted: places in its memory, read in the order of its work. Null: the
   // word's own value stands.
@@ -66,9 +70,16 @@ class ControlChannel {
   void post(const ControlWord& word, const OnDevice& on_device);
   void post(const ControlWord& word) { post(word, {}); }
 
-  // After post() of `step`: what the words of step - 2 ask for; none when nothing. Error(kDevice) when the ranks were
-  // at different steps.
-  std::optional<Decision> decision_for(int64_t step);
+  // After post() of `step`: what the words that are due by now ask for, oldest first; none when nothing. Error(kDevice)
+  // when the ranks were at different steps.
+  std::vector<Decision> decisions_after(int64_t step);
+
+  // Between two layers of a step, or two calls of an evaluation, the same place on all ranks: gathers the words and
+  // waits for them. word.step: steps done.
+  std::optional<Decision> poll(const ControlWord& word);
+
+  // How long the longest rank took for the last step whose words were read; the same on all ranks. None before.
+  std::optional<double> step_s() const { return step_s_; }
 
   // After the last step: what the words of the steps that nobody has looked at yet ask for, oldest first.
   std::vector<Decision> drain();
@@ -81,11 +92,18 @@ class ControlChannel {
     Buffer all;                          // [W]
     std::unique_ptr<Readback> readback;  // [W]
   };
+  Slot make_slot(Context& context) const;
+  void send(Slot& slot, const ControlWord& word, const OnDevice& on_device);
+  std::vector<ControlWord> receive(Slot& slot, int64_t step);  // [W]
   Decision decide(int64_t step);
+  int64_t delay() const { return step_s_ && *step_s_ > kLongStepS ? 0 : most_delay_; }
 
   Collectives& collectives_;
   Device& device_;
-  std::array<Slot, kDelay + 1> slots_;    // by step mod 3
+  const int64_t most_delay_;
+  std::array<Slot, kMostDelay + 1> slots_;  // by step mod 3
+  Slot poll_slot_;
+  std::optional<double> step_s_;
   int64_t first_pending_ = 0, next_ = 0;  // steps posted and not looked at: [first_pending_, next_)
   bool started_ = false;
 };

@@ -20,7 +20,9 @@ FeatureMatrix extract_features(Collectives& collectives, const FeatureSource& so
 
   const Buffer own(static_cast<size_t>(rank_rows * width) * sizeof(float));  // [rank_rows, D]
   const int64_t first_call = collectives.rank() * rank_calls;
-  for (int64_t call = first_call; call < std::min(first_call + rank_calls, calls); ++call) {
+  for (int64_t call = first_call; call < first_call + rank_calls; ++call) {
+    if (source.before_call) source.before_call();
+    if (call >= calls) continue;
     const int64_t first = call * source.call_images;
     const int64_t count = std::min(source.call_images, source.images - first);
     const ConstMatrix features = source.encode(first, count);

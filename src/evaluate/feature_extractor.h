@@ -20,6 +20,8 @@ struct FeatureSource {
   // exist, the rest is padding. first is a multiple of call_images. Returns [call_images, D]; valid until the next
   // call.
   std::function<ConstMatrix(int64_t first, int64_t count)> encode;
+  // Before each call, equally often on all ranks, also on one that has no images left. May be missing.
+  std::function<void()> before_call = {};
 };
 
 struct FeatureMatrix {

@@ -16,8 +16,8 @@ Model::Model(Context& context, Collectives& collectives, const ShardGeometry& ge
   projector_.initialize(seed);
 }
 
-ConstMatrix Model::forward(ConstImages x) {
-  h_ = encoder_.forward(Mode::kTrain, x);
+ConstMatrix Model::forward(ConstImages x, const BetweenLayers& between) {
+  h_ = encoder_.forward(Mode::kTrain, x, between);
   return projector_.forward(Mode::kTrain, h_);
 }
 

@@ -17,7 +17,7 @@ class Model {
   Model& operator=(const Model&) = delete;
 
   // Train mode. x [shards, 2n, 3, size, size] must not change until backward. Returns z [shards*2n, C] (padded stride).
-  ConstMatrix forward(ConstImages x);
+  ConstMatrix forward(ConstImages x, const BetweenLayers& between = nothing_between);
   // Sets all gradients: per-rank ones (still to be summed over ranks) and those of batch norm (global already). ready
   // is called as parts of the network are done, from its end to its beginning; the last call names the first parameter
   // of the store.

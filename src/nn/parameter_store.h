@@ -35,6 +35,10 @@ struct Parameter {
 using GradientsReady = std::function<void(const Parameter& first)>;
 inline void ignore_ready(const Parameter& /*first*/) {}
 
+// Called in forward between two layers, at the same places on all ranks. What it throws ends the step.
+using BetweenLayers = std::function<void()>;
+inline void nothing_between() {}
+
 struct NamedBuffer {
   std::string name;  // e.g. layer1.0.bn1.running_mean
   std::vector<int64_t> shape;

@@ -76,7 +76,7 @@ ResNet::ResNet(const LayerContext& lc, const EncoderSettings& settings, int64_t 
   features_ = MatrixBuffer(lc, out_features_, {average_moment_, Arena::backward_of(average_moment_)});
 }
 
-ConstMatrix ResNet::forward(Mode mode, ConstImages x) {
+ConstMatrix ResNet::forward(Mode mode, ConstImages x, const BetweenLayers& between) {
   images_ = x;
   block_inputs_.clear();
   conv1_.forward(x, c1_.view());
@@ -88,9 +88,11 @@ ConstMatrix ResNet::forward(Mode mode, ConstImages x) {
     max_pool_forward(lc_.context.exec(), h1_.view(), pooled_.view(), pool_winners_.as<uint8_t>().data());
     current = pooled_.view();
   }
+  between();
   for (auto& block : blocks_) {
     block_inputs_.push_back(current);
     current = block.forward(mode, current);
+    between();
   }
   const Matrix h = features_.view();
   const ProfileSpan span(lc_.context.profiler(), {OpKind::kElementwise, "avgpool", "forward"},

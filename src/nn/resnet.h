@@ -21,7 +21,8 @@ class ResNet {
 
   int64_t out_features() const { return out_features_; }
   // x [shards, 2n, 3, size, size] must not change until backward. Returns h [shards*2n, D], stride padded_cols(D).
-  ConstMatrix forward(Mode mode, ConstImages x);
+  // between: called after the stem and after each block.
+  ConstMatrix forward(Mode mode, ConstImages x, const BetweenLayers& between = nothing_between);
   // grad_h [shards*2n, D]. Calls ready after each block, from the last to the first, and after the stem.
   void backward(ConstMatrix grad_h, const GradientsReady& ready);
 

@@ -16,16 +16,18 @@ EmbeddingEvaluation::EmbeddingEvaluation(TrainingSetup& setup, const RunContext&
                                spread_images(setup.test_set->count(), kMostImages), setup.geometry.local_shards,
                                setup.geometry.samples(), beat)) {}
 
-EmbeddingStatistics EmbeddingEvaluation::run(const Beat& beat) {
+EmbeddingStatistics EmbeddingEvaluation::run(const Beat& beat, const std::function<void()>& before_call) {
   const FeatureMatrix z =
       extract_features(run_.host, {.images = views_,
                                    .call_images = source_->call_images(),
                                    .feature_size = columns_,
-                                   .encode = [&](int64_t first, int64_t) {
-                                     beat();
-                                     const ConstMatrix h = model_.encode(source_->load(first));
-                                     return host_embeddings_.fetch(run_.context.device(), model_.project(h));
-                                   }});
+                                   .encode =
+                                       [&](int64_t first, int64_t) {
+                                         beat();
+                                         const ConstMatrix h = model_.encode(source_->load(first));
+                                         return host_embeddings_.fetch(run_.context.device(), model_.project(h));
+                                       },
+                                   .before_call = before_call});
   return agree_on(run_.host, [&] {
     normalize_features(host_exec_, z.view);
     return measure_embeddings(host_exec_, z.view, beat);

@@ -19,8 +19,8 @@ class EmbeddingEvaluation {
   // The references outlive this. beat: while image sizes are read.
   EmbeddingEvaluation(TrainingSetup& setup, const RunContext& run, const Beat& beat = no_beat);
 
-  // Collective. The same on every rank, for every number of ranks and threads.
-  EmbeddingStatistics run(const Beat& beat);
+  // Collective. The same on every rank, for every number of ranks and threads. before_call: FeatureSource's.
+  EmbeddingStatistics run(const Beat& beat, const std::function<void()>& before_call = {});
 
  private:
   RunContext run_;

@@ -34,31 +34,35 @@ KnnEvaluation::KnnEvaluation(TrainingSetup& setup, const RunContext& run, const 
   if (setup.test_set->count() >= 2) embeddings_.emplace(setup, run, beat);
 }
 
-FeatureMatrix KnnEvaluation::features_of(Split& split, const Beat& beat) {
+FeatureMatrix KnnEvaluation::features_of(Split& split, const Beat& beat, const std::function<void()>& before_call) {
   FeatureMatrix features = extract_features(run_.host, {.images = split.dataset.count(),
                                                         .call_images = split.source->call_images(),
                                                         .feature_size = model_.representation_size(),
-                                                        .encode = [&](int64_t first, int64_t) {
-                                                          beat();
-                                                          const ConstMatrix h =
-                                                              model_.encode(split.source->load(first));
-                                                          return host_features_.fetch(run_.context.device(), h);
-                                                        }});
+                                                        .encode =
+                                                            [&](int64_t first, int64_t) {
+                                                              beat();
+                                                              const ConstMatrix h =
+                                                                  model_.encode(split.source->load(first));
+                                                              return host_features_.fetch(run_.context.device(), h);
+                                                            },
+                                                        .before_call = before_call});
   agree_on(run_.host, [&] { normalize_features(host_exec_, features.view); });  // an error of one ends all
   return features;
 }
 
-KnnResult KnnEvaluation::run(const Beat& beat, const SeeFeatures& see) {
-  const FeatureMatrix bank = features_of(bank_, beat), queries = features_of(test_, beat);  // [N, D], [M, D]
+KnnResult KnnEvaluation::run(const Beat& beat, const SeeFeatures& see, const std::function<void()>& before_call) {
+  const FeatureMatrix bank = features_of(bank_, beat, before_call);     // [N, D]
+  const FeatureMatrix queries = features_of(test_, beat, before_call);  // [M, D]
   beat();
   if (see)
     see({.step = 0, .bank_set = bank_.dataset, .test_set = test_.dataset, .bank = bank.view, .queries = queries.view});
   return evaluate_knn(host_exec_, run_.host, {bank.view, bank_.labels}, {queries.view, test_.labels}, params_, beat);
 }
 
-std::optional<EmbeddingStatistics> KnnEvaluation::measure_embeddings(const Beat& beat) {
+std::optional<EmbeddingStatistics> KnnEvaluation::measure_embeddings(const Beat& beat,
+                                                                     const std::function<void()>& before_call) {
   if (!embeddings_) return std::nullopt;
-  return embeddings_->run(beat);
+  return embeddings_->run(beat, before_call);
 }
 
 std::string KnnEvaluation::describe(const KnnResult& result) const {

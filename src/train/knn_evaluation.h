@@ -31,12 +31,13 @@ class KnnEvaluation {
   KnnEvaluation(TrainingSetup& setup, const RunContext& run, const Beat& beat = no_beat);
 
   // Collective. The same result on every rank, for every number of ranks and threads. beat: between calls of the
-  // network and blocks of the vote. see: called before the vote, on this rank.
-  KnnResult run(const Beat& beat, const SeeFeatures& see = {});
+  // network and blocks of the vote. see: called before the vote, on this rank. before_call: FeatureSource's.
+  KnnResult run(const Beat& beat, const SeeFeatures& see = {}, const std::function<void()>& before_call = {});
   std::string describe(const KnnResult& result) const;
 
   // Alignment, uniformity and effective rank for the same test images; none for fewer than two images. Collective.
-  std::optional<EmbeddingStatistics> measure_embeddings(const Beat& beat);
+  std::optional<EmbeddingStatistics> measure_embeddings(const Beat& beat,
+                                                        const std::function<void()>& before_call = {});
 
  private:
   struct Split {
@@ -44,7 +45,7 @@ class KnnEvaluation {
     std::unique_ptr<EvaluationSource> source;
     std::vector<int32_t> labels;
   };
-  FeatureMatrix features_of(Split& split, const Beat& beat);
+  FeatureMatrix features_of(Split& split, const Beat& beat, const std::function<void()>& before_call);
 
   RunContext run_;
   Model& model_;

@@ -9,6 +9,7 @@
 namespace simclr {
 
 inline constexpr const char* kDataKey = "data_sha256";  // in a checkpoint's environment: the training images
+inline constexpr const char* kEvaluationDueKey = "evaluation_due";  // of a run that was stopped within an evaluation
 inline constexpr const char* kInitKey = "init_sha256";  // of a run with model.init_from: the weights it started from
 
 // saved: of the checkpoint; mine: what this run records; on_cpu: where this run computes. Throws Error: kData for other

@@ -193,8 +193,10 @@ ExitCode end_run(const TrainOutcome& outcome, const TrainingSetup& setup, const 
            [&] { log.write_report(outcome.stopped ? "stopped: " + outcome.reason : "finished", outcome.step); });
   if (outcome.stopped) {
     if (runtime.is_first())
-      log_final(fmt::format("stopped after step {} ({}); start the same command again to continue", outcome.step,
-                            outcome.reason));
+      log_final(outcome.step == 0
+                    ? fmt::format("stopped before the first step ({}); start the same command again", outcome.reason)
+                    : fmt::format("stopped after step {} ({}); start the same command again to continue", outcome.step,
+                                  outcome.reason));
     return runtime.shut_down(ExitCode::kStopped, outcome.reason);
   }
   if (runtime.is_first()) log_end(setup, folder, outcome.step, runtime);

@@ -10,10 +10,13 @@ RunTimers::RunTimers(const Settings& settings, double started_s)
       save_s_(60 * settings.checkpoint.every_minutes),
       last_save_s_(monotonic_seconds()) {}
 
+void RunTimers::poll_limit(ControlWord& word) const {
+  word.time_is_up = most_s_ > 0 && monotonic_seconds() - started_s_ >= most_s_ ? 1 : 0;
+}
+
 void RunTimers::poll(ControlWord& word) {
-  const double now_s = monotonic_seconds();
-  word.time_is_up = most_s_ > 0 && now_s - started_s_ >= most_s_ ? 1 : 0;
-  if (save_s_ <= 0 || save_asked_ || now_s - last_save_s_ < save_s_) return;
+  poll_limit(word);
+  if (save_s_ <= 0 || save_asked_ || monotonic_seconds() - last_save_s_ < save_s_) return;
   word.save_due = 1;
   save_asked_ = true;
 }

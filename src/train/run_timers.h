@@ -12,7 +12,8 @@ class RunTimers {
   // started_s: of the run, by monotonic_seconds(); train.max_minutes counts from it, checkpoint.every_minutes from now.
   RunTimers(const Settings& settings, double started_s);
 
-  // Rank 0, once a step: sets time_is_up and save_due. A checkpoint is asked for once, until save_done().
+  // Rank 0, at any time: sets time_is_up. Once a step: save_due, too; a checkpoint is asked for once, until save_done().
+  void poll_limit(ControlWord& word) const;
   void poll(ControlWord& word);
   void save_done();
 

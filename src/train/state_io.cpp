@@ -106,13 +106,15 @@ bool StateIo::is_finite() {
   return found == 0;
 }
 
-void StateIo::begin_save(int64_t step, int64_t epoch) {
+void StateIo::begin_save(int64_t step, int64_t epoch, bool evaluation_due) {
   if (collectives_.rank() != 0) return;
   finish_save();
   if (!saved_) saved_.emplace(context_.device(), tensors_, HostTensors::Memory::kOwn);
   saved_->download(beat_);
   header_.step = step;
   header_.epoch = epoch;
+  header_.environment.erase(kEvaluationDueKey);
+  if (evaluation_due) header_.environment[kEvaluationDueKey] = "yes";
   saving_ = std::async(
       std::launch::async,
       [store = store_.without_beat(), state = TrainingState{header_, saved_->all()}] { return store.save(state); });
@@ -164,6 +166,7 @@ int64_t StateIo::load_on_root(const std::string& resume, const Settings& setting
   load_checkpoint(*point.path, on_host_.all(), LoadWhat::kEverything, beat_);
   for (const auto& path : store_.set_aside_after(point.header.step))
     log_warning("set aside as {}: it is from a later step than this run resumes from", path.string());
+  evaluation_due_ = point.header.environment.contains(kEvaluationDueKey);
   find_best(point.header.step);
   warn_of_other_environment(*point.path, point.header, header_);
   const bool own = point.path->parent_path().filename() == "checkpoints" && resume == "auto";
@@ -176,6 +179,7 @@ int64_t StateIo::resume(const std::string& resume, const Settings& settings) {
   int64_t step =
       agree_on(collectives_, [&] { return collectives_.rank() == 0 ? load_on_root(resume, settings) : int64_t{0}; });
   collectives_.broadcast(std::as_writable_bytes(std::span(&step, 1)), 0);
+  collectives_.broadcast(std::as_writable_bytes(std::span(&evaluation_due_, 1)), 0);
   if (step > 0) on_host_.broadcast(collectives_, beat_);
   return step;
 }

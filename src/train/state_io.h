@@ -36,7 +36,8 @@ class StateIo {
 
   // Rank 0 copies the state and returns; a thread of its own writes the copy, durably. The other ranks return at once.
   // Waits for the save before, if that is still being written, and throws its error.
-  void begin_save(int64_t step, int64_t epoch);
+  // evaluation_due: the evaluation after this step was abandoned; a run that resumes here makes it first.
+  void begin_save(int64_t step, int64_t epoch, bool evaluation_due = false);
   // Rank 0: checks whether the save has ended, or waits for its end. Throws the writer's Error(kOutput).
   void poll_save();
   void finish_save();
@@ -48,6 +49,8 @@ class StateIo {
   // All ranks: finds where to resume (rank 0), compares its configuration with this run's, loads and broadcasts.
   // Returns the steps done (0: a fresh run). Throws the same Error on all ranks.
   int64_t resume(const std::string& resume, const Settings& settings);
+  // After resume(), on all ranks: what begin_save() recorded.
+  bool evaluation_due() const { return evaluation_due_; }
 
   // All ranks, before the first step of a fresh run: rank 0 reads the weights of a file (model.init_from), all get
   // them; the checkpoints record their hash. Throws the same Error on all ranks.
@@ -70,6 +73,7 @@ class StateIo {
   std::optional<HostTensors> saved_;           // what is being written; none before the first save
   std::future<std::filesystem::path> saving_;  // after all that its thread reads
   double best_accuracy_ = -1;                  // of best.safetensors; -1: there is none
+  bool evaluation_due_ = false;
 };
 
 }  // namespace simclr

@@ -27,7 +27,7 @@ StepLog::StepLog(const TrainingSetup& setup, const RunContext& run, Files files,
       files_(std::move(files)),
       progress_(first_step, setup.total_steps()),
       throughput_(kThroughputWindow, monotonic_seconds()),
-      lag_(run.context.device().is_cpu() ? 0 : ControlChannel::kDelay),
+      lag_(run.context.device().is_cpu() ? 0 : ControlChannel::kMostDelay),
       lines_written_(first_step) {
   for (PendingLine& line : lines_) {
     line.loss = run.context.device().make_readback(sizeof(double));

@@ -82,10 +82,10 @@ class StepLog {
   RankError error_;
   ProgressLine progress_;
   Throughput throughput_;
-  const int64_t lag_;                                          // steps
-  std::array<PendingLine, ControlChannel::kDelay + 1> lines_;  // by step mod 3
-  int64_t lines_written_;                                      // steps
-  double waited_s_ = 0, stepped_s_ = 0;                        // for images; in all: since the last line of the log
+  const int64_t lag_;                                              // steps
+  std::array<PendingLine, ControlChannel::kMostDelay + 1> lines_;  // by step mod 3
+  int64_t lines_written_;                                          // steps
+  double waited_s_ = 0, stepped_s_ = 0;                            // for images; in all: since the last line of the log
 };
 
 }  // namespace simclr

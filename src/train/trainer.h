@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/augment/batch_source.h"
 #include "src/comm/control_channel.h"
@@ -18,6 +19,7 @@
 #include "src/train/state_io.h"
 #include "src/train/step_log.h"
 #include "src/train/step_profile.h"
+#include "src/train/stop_time.h"
 #include "src/train/training_setup.h"
 
 namespace simclr {
@@ -48,23 +50,36 @@ class Trainer {
 
   // Collective. Throws AgreedError(kDiverged) when a loss or gradient was not finite; the weights are then those before
   // that step, and no checkpoint has been written since. What one rank alone cannot do (a line of metrics, a
-  // checkpoint) ends the run on all ranks as an AgreedError two steps later, or at the end; no checkpoint is written in
-  // between.
+  // checkpoint) ends the run on all ranks as an AgreedError when the next control word is read, or at the end; no
+  // checkpoint is written in between. A stop abandons the step or the evaluation under way where those take long.
   TrainOutcome run();
   int64_t steps_done() const { return steps_done_; }
 
  private:
-  void step();  // one update
+  // Thrown between two layers, or two calls of an evaluation, on all ranks at once: the step ends there.
+  struct Abandoned {
+    Decision decision;
+  };
+
+  std::optional<TrainOutcome> step();  // one update and what is due after it
+  void compute_step();
   const Batch& next_batch();
-  void post_control_word();
+  ControlWord own_word() const;
+  void post_control_word(double step_s);
+  void between_layers();         // polls the ranks where steps are long; throws Abandoned
+  void before_evaluated_call();  // the same, about twice a second
+  void poll();
+  // The state is that of the last whole step: nothing of the one under way has touched weights or statistics.
+  std::optional<TrainOutcome> abandon(const Decision& decision);
   std::optional<TrainOutcome> after_step();
-  std::optional<Decision> read_decision();
+  std::vector<Decision> read_decisions();
   std::optional<TrainOutcome> act_on(const Decision& decision);
-  void evaluate();
+  std::optional<TrainOutcome> evaluate();
+  void compute_evaluation();
   void save();
   void report_progress();                // the newest checkpoint whose save has ended
   bool due(int64_t every_epochs) const;  // at the end of every N epochs, and after the last step
-  bool save_is_due(const std::optional<Decision>& decision) const;
+  bool save_is_due(bool asked_for) const;
   int64_t epochs_done() const { return steps_done_ / setup_.plan->steps_per_epoch(); }
   TrainOutcome stopped(const std::string& reason) const;
   std::string checkpoint_name() const;  // the last one, for messages
@@ -81,7 +96,11 @@ class Trainer {
   Buffer grad_z_memory_;
   Matrix grad_z_;  // [rows of this rank, C]
   NonFiniteFlag non_finite_;
+  StopTime stop_time_;
   int64_t steps_done_;
+  int64_t saved_step_;           // of the newest checkpoint; before the first the one that the run started from
+  bool evaluation_due_ = false;  // that of steps_done_ has been abandoned
+  int64_t unpolled_calls_ = 0;   // of an evaluation
 };
 
 }  // namespace simclr

@@ -123,20 +123,71 @@ Context& host() {
   return context;
 }
 
-TEST(ControlChannel, ActsExactlyTwoStepsLater) {
-  run_ranks(4, [](Collectives& c) {
+TEST(ControlChannel, ActsAtOnceOnACpu) {
+  run_ranks(2, [](Collectives& c) {
     ControlChannel channel(c, host());
+    for (int64_t step = 1; step <= 4; ++step) {
+      channel.post({.step = step, .stop_signal = step == 3 && c.rank() == 1 ? 15 : 0});
+      const auto decisions = channel.decisions_after(step);
+      ASSERT_EQ(decisions.size(), step == 3 ? 1u : 0u);
+      if (step == 3) {
+        EXPECT_EQ(decisions[0].step, 3);
+      }
+    }
+  });
+}
+
+// On a GPU with steps of 10 s two steps are half a minute: the lag is bounded in seconds.
+TEST(ControlChannel, LongStepsHaveNoDelay) {
+  run_ranks(2, [](Collectives& c) {
+    ControlChannel channel(c, host(), 2);
+    EXPECT_FALSE(channel.step_s());
+    const auto after = [&](int64_t step, uint32_t ms, int signal) {
+      channel.post({.step = step, .stop_signal = signal, .step_ms = c.rank() == 1 ? ms : 1});
+      return channel.decisions_after(step).size();
+    };
+    EXPECT_EQ(after(1, 10000, 0), 0u);
+    EXPECT_EQ(after(2, 10000, 15), 0u);
+    EXPECT_FALSE(channel.step_s()) << "no word has been read";
+    EXPECT_EQ(after(3, 10000, 15), 2u) << "the word of step 1 says it, so those of 2 and 3 are read as well";
+    EXPECT_EQ(*channel.step_s(), 10);
+    EXPECT_EQ(after(4, 10000, 15), 1u);
+    EXPECT_EQ(after(5, 20, 0), 0u);
+    EXPECT_EQ(after(6, 20, 15), 0u) << "short steps are read two steps later again";
+    EXPECT_EQ(after(7, 20, 0), 0u);
+    EXPECT_EQ(after(8, 20, 0), 1u);
+  });
+}
+
+TEST(ControlChannel, APollWithinAStepIsReadAtOnceAndLeavesTheWordsAlone) {
+  run_ranks(2, [](Collectives& c) {
+    ControlChannel channel(c, host(), 2);
+    channel.post({.step = 1, .error_code = c.rank() == 0 ? 6 : 0});
+    EXPECT_FALSE(channel.poll({.step = 1}));
+    const auto asked = channel.poll({.step = 1, .stop_signal = c.rank() == 1 ? 10 : 0});
+    ASSERT_TRUE(asked);
+    EXPECT_EQ(asked->stop_signal, 10);
+    EXPECT_EQ(asked->stop_rank, 1);
+    const auto words = channel.drain();
+    ASSERT_EQ(words.size(), 1u);
+    EXPECT_EQ(words[0].error_code, 6);
+  });
+}
+
+TEST(ControlChannel, ActsExactlyTwoStepsLaterOnAGpu) {
+  run_ranks(4, [](Collectives& c) {
+    ControlChannel channel(c, host(), 2);
     for (int64_t step = 7; step <= 12; ++step) {
       ControlWord word{.step = step};
       if (step == 9 && c.rank() >= 2) word.stop_signal = 10 + c.rank();
       channel.post(word);
-      const auto decision = channel.decision_for(step);
-      EXPECT_EQ(decision.has_value(), step == 11) << "step " << step;
-      if (!decision) continue;
-      EXPECT_EQ(decision->step, 9);
-      EXPECT_EQ(decision->stop_rank, 2);
-      EXPECT_EQ(decision->stop_signal, 12);
-      EXPECT_FALSE(decision->non_finite());
+      const auto decisions = channel.decisions_after(step);
+      ASSERT_EQ(decisions.size(), step == 11 ? 1u : 0u) << "step " << step;
+      if (decisions.empty()) continue;
+      EXPECT_EQ(decisions[0].step, 9);
+      EXPECT_EQ(decisions[0].stop_rank, 2);
+      EXPECT_EQ(decisions[0].stop_signal, 12);
+      EXPECT_FALSE(decisions[0].non_finite());
     }
     EXPECT_TRUE(channel.drain().empty());
   });
@@ -144,13 +195,13 @@ TEST(ControlChannel, ActsExactlyTwoStepsLater) {
 
 TEST(ControlChannel, CarriesNonFiniteErrorsAndHashes) {
   run_ranks(4, [](Collectives& c) {
-    ControlChannel channel(c, host());
+    ControlChannel channel(c, host(), 2);
     channel.post({.step = 1, .non_finite = c.rank() % 2 == 1});
     channel.post({.step = 2, .hash_due = 1, .weights_hash = c.rank() == 3 ? 0xbadu : 0x600du});
     channel.post({.step = 3, .error_code = c.rank() == 2 ? 3 : 0, .hash_due = 1, .weights_hash = 5});
-    const auto first = channel.decision_for(3);
-    ASSERT_TRUE(first.has_value());
-    EXPECT_THAT(first->non_finite_ranks, ElementsAre(1, 3));
+    const auto first = channel.decisions_after(3);
+    ASSERT_EQ(first.size(), 1u);
+    EXPECT_THAT(first[0].non_finite_ranks, ElementsAre(1, 3));
     const std::vector<Decision> rest = channel.drain();
     ASSERT_EQ(rest.size(), 2u);
     EXPECT_THAT(rest[0].differing_hashes, ElementsAre(0x600d, 0x600d, 0x600d, 0xbad));

@@ -57,7 +57,7 @@ void Job::misbehave() {
 }
 
 ExitCode Job::run() {
-  handle_notices();
+  handle_stop_signals();
   // As with several hosts: ranks cannot watch each other before the run folder is known.
   const Launcher launcher = read_launcher();
   runtime.begin_start(timeout_s);
@@ -104,8 +104,8 @@ ExitCode Job::run() {
     sleep_s(0.01);
     control.post({.step = step, .stop_signal = stop_signal()});
     runtime.record_progress(step, runtime.status().checkpoint);
-    if (const auto decision = control.decision_for(step); decision && decision->stop())
-      return runtime.shut_down(ExitCode::kStopped, fmt::format("signal {}", decision->stop_signal));
+    for (const Decision& decision : control.decisions_after(step))
+      if (decision.stop()) return runtime.shut_down(ExitCode::kStopped, fmt::format("signal {}", decision.stop_signal));
   }
   if (mishap == "finalize" && culprit) {  // goes the way of shut_down() up to MPI_Finalize
     agree_on(collectives, [] {});
