@@ -135,7 +135,8 @@ void Trainer::before_evaluated_call() {
 void Trainer::poll() {
   const ProfileSpan span(run_.context.profiler(), {OpKind::kOther, "trainer", "control word"});
   ControlWord word = own_word();
-  if (run_.host.rank() == 0) timers_.poll_limit(word);
+  // Not in the first step of a start: with a limit that is shorter than the start a run would never get further.
+  if (run_.host.rank() == 0 && steps_done_ > services_.first_step) timers_.poll_limit(word);
   if (const auto decision = control_.poll(word)) throw Abandoned{*decision};
 }
 

@@ -34,6 +34,53 @@ with Folder() as folder:
         check(rest.code == 0 and rest.losses == straight.losses and rest.weights_hash() == straight.weights_hash(),
               f"{name}: resumed to the same bits", rest)
 
+    # Steps of seconds: the one under way is abandoned, the state of the last whole one is saved.
+    long_steps = dict(settings, **{"model.encoder.width": 32, "data.image_size": 32, "train.global_batch": 128, "train.epochs": 4,
+                                   "data.synthetic.train_images": 256, "train.timeout_s": 100})
+
+    def steps_of(place):
+        return (place / "metrics.jsonl").read_text().count('"loss"') if (place / "metrics.jsonl").exists() else 0
+
+    place = folder / "long_straight"
+    process = start(2, long_steps, place)
+    check(wait_for(lambda: steps_of(place) >= 1, 200), "a long step is done")
+    began = time.monotonic()
+    check(wait_for(lambda: steps_of(place) >= 2, 200), "and another one")
+    step_s = time.monotonic() - began
+    straight = finish(process, place, 400)
+    for name, ranks, number in [("one process", 0, signal.SIGTERM), ("two ranks", 2, signal.SIGINT)]:
+        place = folder / name.replace(" ", "_")
+        process = start(ranks, long_steps, place)
+        check(wait_for(lambda: steps_of(place) >= 2, 200), "two long steps are done")
+        time.sleep(0.2 * step_s)
+        done = steps_of(place)
+        asked = time.monotonic()
+        os.kill(pids_of(place)[-1], number)
+        stopped = finish(process, place)
+        seconds = time.monotonic() - asked
+        check(stopped.code == 75 and stopped.status["step"] in (done, done + 1) and steps_of(place) == stopped.status["step"],
+              f"{name}: stopped after step {stopped.status['step']}, {done} steps were done when it was asked", stopped)
+        if step_s > 3:  # on a machine where they are shorter the rest proves nothing
+            check(seconds < 0.8 * step_s + 1, f"{name}: {seconds:.1f} s with steps of {step_s:.1f} s", stopped)
+        rest = run(2, long_steps, place, limit_s=400)
+        check(rest.code == 0 and rest.losses == straight.losses and rest.weights_hash() == straight.weights_hash() and
+              rest.knn == straight.knn, f"{name}: resumed to the same bits", rest)
+
+    # In an evaluation: the run that resumes makes it first.
+    evaluating = dict(long_steps, **{"data.synthetic.test_images": 1024, "evaluate.knn.every_epochs": 2})
+    straight = run(2, evaluating, folder / "evaluating_straight", limit_s=400)
+    place = folder / "in_evaluation"
+    process = start(2, evaluating, place)
+    check(wait_for(lambda: steps_of(place) >= 4, 200), "the epoch is done")
+    time.sleep(0.3)
+    os.kill(pids_of(place)[1], signal.SIGUSR1)
+    stopped = finish(process, place)
+    check(stopped.code == 75 and (stopped.status["step"] == 4 or step_s < 3), "asked in an evaluation: saved after its step", stopped)
+    check(4 not in stopped.knn or step_s < 3, "it was abandoned", stopped)
+    rest = run(1, evaluating, place, limit_s=400)
+    check(rest.code == 0 and rest.knn == straight.knn and rest.losses == straight.losses and
+          rest.weights_hash() == straight.weights_hash(), "the evaluation is made by the run that resumes", rest)
+
     # A machine that is taken away while the run reads its data: nothing is trained yet, and it is no failure.
     slow = dict(settings, **{"data.synthetic.train_images": 200000})
 
