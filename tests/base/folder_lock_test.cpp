@@ -77,7 +77,10 @@ TEST(FolderLock, NamesThePathThatCannotBeOpened) {
   TemporaryFolder folder;
   EXPECT_THAT(refusal(folder.path() / "none"), HasSubstr("none/lock: No such file or directory"));
   std::filesystem::create_directory(folder.path() / "lock");
-  EXPECT_THAT(refusal(folder.path()), HasSubstr("lock: Is a directory"));
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("lock: it is a folder; move it away"));
+  std::filesystem::remove(folder.path() / "lock");
+  std::filesystem::create_symlink("/dev/null", folder.path() / "lock");
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("lock: it is a symbolic link; move it away"));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -118,17 +120,37 @@ TEST_F(LogTest, OtherRanksSayErrorsWithTheirName) {
 
 TEST_F(LogTest, AFailedWriteSurfacesAtTheNextFlush) {
   start(0, 1);
-  std::filesystem::create_symlink("/dev/full", folder_.path() / "train.log");
   open_log_file(folder_.path());
   flush_log();
+  const auto old_handler = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
   log_info("lost");
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, old_handler);
   try {
     flush_log();
     FAIL() << "the failed write was swallowed";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ExitCode::kOutput);
-    EXPECT_THAT(e.what(), HasSubstr("train.log: No space left on device"));
+    EXPECT_THAT(e.what(), HasSubstr("train.log: File too large"));
   }
+}
+
+// Another user may have planted it in a folder that both can write: its target would be appended to.
+TEST_F(LogTest, ASymbolicLinkOrAPipeInItsPlaceIsRefused) {
+  start(0, 1);
+  const auto target = folder_.path() / "target", log = folder_.path() / "train.log";
+  std::ofstream(target) << "precious";
+  std::filesystem::create_symlink(target, log);
+  EXPECT_THROW(open_log_file(folder_.path()), Error);
+  log_last_words("of a watchdog");
+  EXPECT_EQ(std::filesystem::file_size(target), 8u);
+  std::filesystem::remove(log);
+  ASSERT_EQ(::mkfifo(log.c_str(), 0600), 0);
+  EXPECT_THROW(open_log_file(folder_.path()), Error) << "and does not wait for a reader";
 }
 
 TEST_F(LogTest, AFullConsoleSurfacesAndAClosedOneDoesNot) {

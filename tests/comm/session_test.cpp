@@ -176,7 +176,7 @@ TEST(StopSignalsDeathTest, EveryNoticeOfASchedulerIsOne) {
           std::raise(number);
           std::_Exit(stop_signal() == number ? 0 : 1);
         },
-        ::testing::ExitedWithCode(0), "");
+        testing::ExitedWithCode(0), "");
 }
 
 TEST(StopSignalsDeathTest, WhatWasIgnoredAtTheStartStaysIgnored) {
@@ -190,7 +190,7 @@ TEST(StopSignalsDeathTest, WhatWasIgnoredAtTheStartStaysIgnored) {
         std::raise(SIGUSR2);
         std::_Exit(after_hup == 0 && stop_signal() == SIGUSR2 ? 0 : 1);
       },
-      ::testing::ExitedWithCode(0), "");
+      testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

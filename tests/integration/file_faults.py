@@ -52,11 +52,14 @@ def full_terminal(place, name):
     check_status(place, "failed", "cannot write to the standard output: No space left on device")
 
 
-@fault("train.log is a link to /dev/full")
-def full_log(place, name):
+@fault("train.log is a symbolic link")
+def linked_log(place, name):
     place.mkdir()
-    (place / "train.log").symlink_to("/dev/full")
-    row(name, job(2, SHORT, place), (6,), ("train.log",))
+    (place.parent / "precious").write_text("x")
+    (place / "train.log").symlink_to(place.parent / "precious")
+    row(name, job(2, SHORT, place), (6,), ("train.log: it is a symbolic link",))
+    if (place.parent / "precious").read_text() != "x":
+        odd.append((name, "its target was written"))
 
 
 @fault("a run folder on a disk that is mounted read-only")
