@@ -13,6 +13,13 @@ bool uses(dnnl::cpu_isa wanted) {
   return (isa & all) == all;
 }
 
+// "DNNL_MAX_CPU_ISA=AVX"; empty: the environment sets no limit.
+std::string isa_limit() {
+  for (const char* name : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"})
+    if (const char* limit = std::getenv(name)) return fmt::format("{}={}", name, limit);
+  return "";
+}
+
 }  // namespace
 
 int64_t channel_block() {
@@ -25,12 +32,21 @@ namespace onednn {
 std::string why_no_bfloat16() {
   if (uses(dnnl::cpu_isa::avx512_core_bf16)) return "";
 #if defined(__x86_64__)
-  for (const char* name : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
-    const char* limit = std::getenv(name);
-    if (limit && __builtin_cpu_supports("avx512bf16")) return fmt::format("{}={} hides its AVX512_BF16", name, limit);
-  }
+  if (const std::string limit = isa_limit(); !limit.empty() && __builtin_cpu_supports("avx512bf16"))
+    return limit + " hides its AVX512_BF16";
 #endif
   return "this processor has no AVX512_BF16";
+}
+
+std::string why_no_avx2() {
+#if defined(__x86_64__)
+  if (uses(dnnl::cpu_isa::avx2)) return "";
+  if (const std::string limit = isa_limit(); !limit.empty() && __builtin_cpu_supports("avx2"))
+    return limit + " hides its AVX2";
+  return "this processor has no AVX2";
+#else
+  return "";
+#endif
 }
 
 std::string instruction_set() {

@@ -17,6 +17,8 @@ std::string why_no_bfloat16();
 // The newest instruction set that the library uses, by the processor and DNNL_MAX_CPU_ISA, and so its bits: "AVX2",
 // "AVX-512", "AVX-512 with BF16".
 std::string instruction_set();
+// Empty where the library has AVX2, else why not, likewise: "this processor has no AVX2". x86 alone.
+std::string why_no_avx2();
 // What those products are made with, and so their bits: "AVX512_BF16" or "AMX".
 std::string bfloat16_instructions();
 

@@ -4,6 +4,7 @@
 #include "src/comm/agreement.h"
 #include "src/comm/make_collectives.h"
 #include "src/device/choose_device.h"
+#include "src/device/processor.h"
 
 namespace simclr {
 namespace {
@@ -78,7 +79,11 @@ void Runtime::start_device(const DeviceDecision& decision, const Settings& setti
     }
     return std::make_unique<Context>(threads, settings.run.precision);
   });
-  if (!decision.cuda) return;
+  if (!decision.cuda) {
+    if (const std::string warning = slow_convolutions_warning(); !warning.empty() && is_first())
+      log_warning("{}", warning);
+    return;
+  }
   nccl_ = make_nccl_collectives(*bootstrap_, *context_, settings.train.reduction, &heartbeat_);
   staged_ = std::make_unique<StagedCollectives>(*nccl_, context_->shared_device(), &heartbeat_);
   if (watchdog_) watchdog_->watch(nccl_->health());

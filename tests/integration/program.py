@@ -18,6 +18,11 @@ import zlib
 
 import survivors
 
+# A shell starts what it puts in the background with SIGINT ignored, nohup with SIGHUP, and a program that ignores a signal
+# at its start ignores it for good: the tests send both.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 MPIRUN = sys.argv[2]
 
