@@ -1,4 +1,4 @@
-// The scheduler of a block. Threads that have not begun stand in `order`, those that may go on in `ready`.
+// The scheduler of a block. Threads that have not begun are in `order`, those that may continue in `ready`.
 #include "emulator/block.h"
 
 #include <algorithm>
@@ -111,7 +111,7 @@ Fiber* fiber_for(int thread) {
   return fiber;
 }
 
-// Goes on with another thread than the one that runs now, or on the CPU's own stack when none can.
+// Continues with another thread than the current one, or on the CPU's own stack when none can.
 void switch_away() {
   Fiber* from = current;
   Fiber* to = &cpu;
@@ -178,7 +178,7 @@ void end_thread(int thread) {
   }
 }
 
-// What every fiber does for ever: one thread after the other, as long as new ones are there.
+// The loop of every fiber: one thread after the other, while there are new ones.
 void run_threads(Fiber* fiber) {
   for (;;) {
     const int thread = fiber->thread;
@@ -254,7 +254,7 @@ const std::array<uint64_t, kWarp>& meet(unsigned mask, Collective kind, uint64_t
     if (kind == Collective::kProduct) multiply_for_all_lanes(table);
     m.arrived = 0;
     ++m.round;
-    wake_meeting(m, warp, thread);  // the last to come goes on
+    wake_meeting(m, warp, thread);  // the last to arrive continues
   } else {
     block.threads[thread].state = State::kInWarp;
     switch_away();
@@ -307,7 +307,8 @@ int meet_block(Barrier kind, int predicate, Where where) {
 
 uint64_t shuffle(Shuffle kind, unsigned mask, uint64_t bits, int operand, int width, Where where) {
   if (width < 1 || width > kWarp || !std::has_single_bit(static_cast<unsigned>(width))) {
-    note_error("shuffle at " + name_place(where) + ": width " + std::to_string(width) + " is no power of two up to 32");
+    note_error("shuffle at " + name_place(where) + ": width " + std::to_string(width) +
+               " is not a power of two up to 32");
   }
   const int lane = current->thread % kWarp;
   const int begin = lane & ~(width - 1);
@@ -401,7 +402,7 @@ std::string run_block(void* dynamic_shared) {
   for (Thread& t : block.threads) t.state = State::kNew;
   if (settings().order == Order::kRandom) std::shuffle(block.order.begin(), block.order.end(), random_engine());
   current = &cpu;
-  switch_away();  // comes back when no thread can go on
+  switch_away();  // returns when no thread can continue
   if (block.error.empty() && block.returned != block.size) note_error(describe_deadlock());
   if (!block.error.empty()) {
     races::abandon();

@@ -8,7 +8,7 @@ namespace simclr::emulator {
 
 namespace {
 
-// The manual's table for cublasGemmEx, as far as it is emulated: products of float or bfloat16, summed as float. The
+// The manual's table for cublasGemmEx, the emulated part: products of float or bfloat16, summed as float. The
 // modes that may round operands of type float (TF32 and the like) do not round them here.
 cublasStatus_t check_types(const char* call, cudaDataType a, cudaDataType b, cudaDataType c, cublasComputeType_t type) {
   const bool plain = type == CUBLAS_COMPUTE_32F || type == CUBLAS_COMPUTE_32F_PEDANTIC;

@@ -23,7 +23,7 @@ namespace simclr::emulator {
 
 namespace {
 
-// Physical numbers by ordinal. The list ends at the first number that is no device's.
+// Physical numbers by ordinal. The list ends at the first number without a device.
 std::vector<int> read_visible() {
   std::vector<int> visible;
   const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -208,13 +208,13 @@ cudaError_t cudaDeviceSynchronize() {
   });
 }
 
-// The one call that mends a broken device: memory, streams and events of it are gone.
+// The only call that repairs a broken device: memory, streams and events of it are gone.
 cudaError_t cudaDeviceReset() {
   std::lock_guard guard(runtime_lock());
   if (const cudaError_t error = device_available(); error != cudaSuccess) return error;
   destroy_streams_and_events(current_device());
   release_all(current_device());
-  mend_device();
+  repair_device();
   return cudaSuccess;
 }
 

@@ -103,7 +103,7 @@ cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
   });
 }
 
-// Waits for the last record before this call; an event never recorded is no obstacle.
+// Waits for the last record before this call; an event never recorded does not block.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
   return on_stream("cudaStreamWaitEvent", stream, [&] {
     if (const cudaError_t error = check_event("cudaStreamWaitEvent", event); error != cudaSuccess) return error;

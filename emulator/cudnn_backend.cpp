@@ -135,7 +135,7 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
   auto* slot = static_cast<Slot*>(descriptor);
   if (live_slots().erase(slot) == 0)
     return misuse(slot ? CUDNN_STATUS_BAD_PARAM : CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
-                  "cudnnBackendDestroyDescriptor: %p is no descriptor, or was destroyed before", descriptor);
+                  "cudnnBackendDestroyDescriptor: %p is not a descriptor, or was destroyed before", descriptor);
   delete slot;
   return CUDNN_STATUS_SUCCESS;
 }

@@ -15,7 +15,7 @@ struct Tensor {
   int64_t id = 0, alignment = 0;
 
   size_t element_bytes() const { return type == CUDNN_DATA_BFLOAT16 ? 2 : 4; }
-  size_t extent_bytes() const;  // from the first element to behind the last
+  size_t extent_bytes() const;  // from the first element to the end of the last
 };
 
 struct Convolution {

@@ -1,7 +1,7 @@
 // The objects of the fake cuDNN one by one: what finalizing checks, and the engines. The heuristics rank first what a
-// careful caller must pass over: an engine that is not deterministic, one that wants more workspace than anyone has,
+// careful caller must skip: an engine that is not deterministic, one that needs more workspace than any GPU has,
 // one that no plan can be made of. EMULATOR_CUDNN_ENGINES makes another version of the library of it: "reversed" ranks
-// them the other way round, "plain" has only the engine that takes everything, "none" only what is to be passed over.
+// them the other way round, "plain" has only the engine that takes everything, "none" only those to be skipped.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -249,7 +249,7 @@ int64_t workspace_of(int64_t engine, const Convolution& v) {
       return int64_t{1} << 40;
     case kTensorCoreEngine:
       return 0;
-    case kTiledEngine:  // odd on purpose: a workspace is so many bytes, not a rounder number
+    case kTiledEngine:  // odd on purpose: a workspace need not be a round number of bytes
       return static_cast<int64_t>(v.x.extent_bytes() / 4) + 1037;
     default:
       return 1024;

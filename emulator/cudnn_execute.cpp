@@ -52,7 +52,7 @@ cudnnStatus_t finalize_plan(Object& plan) {
   if (!is_live(plan.value<cudnnHandle_t>(CUDNN_ATTR_EXECUTION_PLAN_HANDLE)))
     return misuse(CUDNN_STATUS_BAD_PARAM, "a plan for a handle that does not exist");
   if (plan.object(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR)
-    return misuse(CUDNN_STATUS_BAD_PARAM, "a plan of something that is no engine configuration");
+    return misuse(CUDNN_STATUS_BAD_PARAM, "a plan of something that is not an engine configuration");
   const ObjectPtr engine = engine_of_plan(plan);
   const auto index = engine->value<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
   if (index == kUselessEngine)

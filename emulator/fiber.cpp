@@ -22,7 +22,7 @@ namespace context = boost::context::detail;
 constexpr size_t kStackBytes = size_t{256} << 10;
 constexpr size_t kGuardBytes = 4096;
 
-// The first thing after a change, on the stack of `here`: notes where the fiber that was left goes on.
+// The first thing after a change, on the stack of `here`: notes where the fiber that was left will resume.
 void arrive([[maybe_unused]] Fiber* here, context::transfer_t came) {
   auto* before = static_cast<Fiber*>(came.data);
   before->context = came.fctx;

@@ -1,5 +1,5 @@
-// Stacks that a thread of the CPU changes between, over Boost.Context, with guard pages and the sanitizers told of
-// every change. Knows nothing of CUDA.
+// Stacks that a thread of the CPU changes between, over Boost.Context, with guard pages; announces every
+// change to the sanitizers. Knows nothing of CUDA.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@ namespace simclr::emulator {
 
 struct Fiber {
   void (*entry)(Fiber*) = nullptr;
-  void* context = nullptr;      // where it goes on; valid while it does not run
+  void* context = nullptr;      // where it resumes; valid while it does not run
   const void* stack = nullptr;  // lowest usable byte
   size_t stack_bytes = 0;
   void* fake_stack = nullptr;  // AddressSanitizer's
@@ -16,11 +16,11 @@ struct Fiber {
   int thread = -1;             // the scheduler's: which CUDA thread it runs
 };
 
-// A fiber that begins with entry(fiber) when it is switched to for the first time; entry must not return. It lives for
-// ever. A stack overflow is SIGSEGV at its guard page. The stack that a thread came with is a Fiber{} of its own.
+// A fiber that begins with entry(fiber) when it is switched to for the first time; entry must not return. It lives
+// forever. A stack overflow is SIGSEGV at its guard page. The stack that a thread came with is a Fiber{} of its own.
 Fiber* create_fiber(void (*entry)(Fiber*));
 
-// Leaves `from`, which is the fiber that runs now, and goes on in `to`. Returns when somebody switches back.
+// Leaves `from`, the fiber that runs now, and continues in `to`. Returns when somebody switches back.
 void switch_fiber(Fiber* from, Fiber* to);
 
 }  // namespace simclr::emulator

@@ -59,7 +59,7 @@ void check_tails(const KernelCall& call) {
   for (const PointerArgument& argument : call.pointers) {
     const Allocation* a = argument.pointer == nullptr ? nullptr : find_allocation(argument.pointer);
     if (a == nullptr || tail_is_intact(*a)) continue;
-    break_device(cudaErrorIllegalAddress, "kernel %s wrote behind the end of its argument %d, %s",
+    break_device(cudaErrorIllegalAddress, "kernel %s wrote past the end of its argument %d, %s",
                  symbol_name(call.kernel).c_str(), argument.position, describe_pointer(argument.pointer));
     return;
   }

@@ -22,7 +22,7 @@ constexpr size_t kPage = 4096;
 constexpr size_t kArenaBytes = size_t{64} << 30;  // of addresses, not of memory
 constexpr size_t kRemembered = 512;               // freed allocations that messages know
 #ifdef EMULATOR_ADDRESS_SANITIZER
-constexpr size_t kTail = 0;  // so that its red zone begins right behind the last byte
+constexpr size_t kTail = 0;  // so that its red zone begins right after the last byte
 #else
 constexpr size_t kTail = 256;
 #endif
@@ -85,8 +85,8 @@ const char* name_of(Space space) {
 
 void free_memory(const Allocation& allocation) {
   if (!tail_is_intact(allocation)) {
-    break_device(cudaErrorIllegalAddress, "something wrote behind the end of %s of %zu bytes",
-                 name_of(allocation.space), allocation.bytes);
+    break_device(cudaErrorIllegalAddress, "something wrote past the end of %s of %zu bytes", name_of(allocation.space),
+                 allocation.bytes);
   }
   used[allocation.device] -= allocation.space == Space::kDevice ? allocation.bytes : 0;
   freed[allocation.begin()] = allocation;

@@ -1,5 +1,5 @@
 // The memory of the emulated devices: a table of allocations in host memory. Every byte of a new allocation is 0xFF
-// (NaN as float, -1 as an index), so that nobody counts on zeros. For cudart_memory.cpp and kernel.cpp; fakes use
+// (NaN as float, -1 as an index), so that no caller relies on zeros. For cudart_memory.cpp and kernel.cpp; fakes use
 // runtime.h. All functions are called under runtime_lock().
 #pragma once
 
@@ -34,7 +34,7 @@ const Allocation* find_allocation(const void* p);
 
 size_t used_bytes(int device);
 
-// False when something has been written behind the end of the allocation. Only without AddressSanitizer (which does
+// False when something has been written past the end of the allocation. Only without AddressSanitizer (which does
 // this better): there an allocation is followed by bytes that stay 0xFF.
 bool tail_is_intact(const Allocation& allocation);
 

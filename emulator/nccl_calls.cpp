@@ -104,7 +104,7 @@ ncclResult_t transfer(bool is_send, void* data, size_t count, ncclDataType_t typ
       status != ncclSuccess)
     return status;
   if (peer == comm.segment->rank() && depth == 0)
-    return misuse(ncclInvalidUsage, "%s: to oneself, outside of a group: it would wait for ever", what);
+    return misuse(ncclInvalidUsage, "%s: to oneself, outside of a group: it would wait forever", what);
   const auto same = std::find_if(pending_transfers.begin(), pending_transfers.end(), [&](const PendingTransfers& p) {
     return p.segment == comm.segment && p.stream == stream;
   });

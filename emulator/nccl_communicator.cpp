@@ -74,10 +74,10 @@ ncclResult_t join(ncclComm_t* out, int ranks, const ncclUniqueId& id, int rank) 
     return misuse(ncclSystemError, "ncclCommInitRank: %s", e.what());
   }
   Header& header = segment->header();
-  int nobody = 0, expected = 0;
-  if (!header.ranks.compare_exchange_strong(nobody, ranks) && nobody != ranks) {
-    segment->fail(ncclInvalidUsage, "ncclCommInitRank: this rank was told of " + std::to_string(ranks) +
-                                        " ranks, another one of " + std::to_string(nobody));
+  int other_count = 0, expected = 0;
+  if (!header.ranks.compare_exchange_strong(other_count, ranks) && other_count != ranks) {
+    segment->fail(ncclInvalidUsage, "ncclCommInitRank: this rank was given " + std::to_string(ranks) +
+                                        " ranks, another one " + std::to_string(other_count));
     return ncclInvalidUsage;
   }
   for (int r = 0; r < ranks; ++r)
@@ -92,7 +92,7 @@ ncclResult_t join(ncclComm_t* out, int ranks, const ncclUniqueId& id, int rank) 
   const bool all_here = segment->wait([&] { return header.joined >= ranks; },
                                       [&] { return "ncclCommInitRank with " + std::to_string(ranks) + " ranks"; },
                                       [&](int r) { return header.rank[r].process == 0; });
-  segment->unlink();  // nobody else is to come; who has it open keeps it
+  segment->unlink();  // all ranks have opened it and keep it
   if (!all_here) return segment->status();
   auto* comm = new ncclComm{segment, current_device()};
   const std::lock_guard guard(table_lock());

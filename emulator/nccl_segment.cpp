@@ -124,9 +124,9 @@ bool Segment::enter() {
   return false;
 }
 
-// For others to notice, too, when nobody aborts.
+// The other ranks notice, too, when none aborts.
 void Segment::wait_for_abort(double begin_s) {
-  while (!no_wait_goes_on()) {
+  while (!all_waits_end()) {
     ::usleep(500);
     if (now_s() - begin_s > limit_s()) header_->failed = 1;
   }
@@ -136,7 +136,7 @@ bool Segment::wait(const std::function<bool()>& done, const std::function<std::s
                    const std::function<bool(int)>& who) {
   const double begin = now_s();
   for (int64_t turn = 0; !done(); ++turn) {
-    if (no_wait_goes_on() || status() != ncclSuccess) {
+    if (all_waits_end() || status() != ncclSuccess) {
       wait_for_abort(begin);
       return false;
     }
@@ -165,7 +165,7 @@ bool Segment::wait(const std::function<bool()>& done, const std::function<std::s
       char seconds[32];
       std::snprintf(seconds, sizeof seconds, "%g s", limit_s());
       fail(ncclSystemError,
-           blame() + " waited " + seconds + " for " + (missing.empty() ? "nobody in particular" : missing));
+           blame() + " waited " + seconds + " for " + (missing.empty() ? "no rank in particular" : missing));
       return false;
     }
   }

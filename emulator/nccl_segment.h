@@ -4,7 +4,7 @@
 // Where the real library hangs or spoils memory, the fake says so: ranks in different collectives, a rank that does not
 // come (EMULATOR_NCCL_TIMEOUT_S, 30 by default), a rank whose process has ended, a buffer that is too small.
 // A misuse ends every wait of every rank. An error from outside (a rank that is gone or has aborted, a network) is as
-// NVIDIA describes it: ncclCommGetAsyncError tells, and what is under way does not complete until this rank aborts, or
+// NVIDIA describes it: ncclCommGetAsyncError reports it, and pending work does not complete until this rank aborts, or
 // until the time limit. EMULATOR_NCCL_FAULT=RANK:N plants one: the N-th operation of that rank (from 1) meets it.
 #pragma once
 
@@ -51,7 +51,7 @@ struct RankState {
 struct Header {
   std::atomic<int> ranks;
   std::atomic<int> joined;
-  std::atomic<int> failed;                    // a misuse was seen: no wait of any rank goes on
+  std::atomic<int> failed;                    // a misuse was seen: all waits of all ranks end
   std::atomic<int> aborted;                   // a rank has aborted
   std::atomic<uint64_t> arrived, generation;  // of the barrier
   RankState rank[kMostRanks];
@@ -85,14 +85,14 @@ class Segment {
   // Ends every wait of every rank, loudly. status is what ncclCommGetAsyncError says from now on; the first one stays.
   void fail(ncclResult_t status, const std::string& text);
   std::string failure();  // the text of it, or empty
-  // Ends the waits of this rank without a word; the others hear of it.
+  // Ends the waits of this rank without a message; the others notice it.
   void abort();
   ncclResult_t status();  // also looks whether another rank has failed or aborted
   void leave();           // this rank destroys its communicator
 
  private:
   bool note(ncclResult_t status, const std::string& text);  // the first error, loudly; whether it was
-  bool no_wait_goes_on() const { return over_ || header_->failed != 0; }
+  bool all_waits_end() const { return over_ || header_->failed != 0; }
   void wait_for_abort(double begin_s);
 
   std::string name_;

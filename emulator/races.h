@@ -1,4 +1,4 @@
-// What ThreadSanitizer is told, so that it takes every CUDA thread for a thread: each has a fiber of the sanitizer, a
+// Presents every CUDA thread to ThreadSanitizer as a thread: each has a fiber of the sanitizer, a
 // barrier is a release by all and then an acquire by all. Without that sanitizer all functions are empty. While the
 // emulator itself works, the sanitizer is back on the fiber of the CPU's thread.
 #pragma once

@@ -52,7 +52,7 @@ cudaError_t broken() {
   return sticky_error;
 }
 
-void mend_device() {
+void repair_device() {
   sticky_error = cudaSuccess;
   last_error = cudaSuccess;
 }

@@ -1,5 +1,5 @@
 // What a fake library (cuBLAS, cuDNN, NCCL) needs from the emulator: queue its work on a stream, look up whether an
-// operand lies in device memory, refuse loudly. It is not for the program under test, which knows NVIDIA's headers
+// operand is in device memory, refuse loudly. It is not for the program under test, which knows NVIDIA's headers
 // only.
 //
 // A fake defines the C symbols of the real header, checks what the real library checks and more, and queues the work:
@@ -51,7 +51,7 @@ cudaError_t device_available();
 // work in messages; a literal.
 cudaError_t enqueue(cudaStream_t stream, const char* what, std::function<void()> work);
 
-// False, loudly with `what`, for the default stream and for handles that are no live stream.
+// False, loudly with `what`, for the default stream and for handles of no live stream.
 bool check_stream(cudaStream_t stream, const char* what);
 
 // The device (0, 1, ...) a stream or the calling thread's cudaSetDevice stands for.

@@ -46,7 +46,7 @@ void count(const char* name, unsigned long long least, unsigned long long most, 
   setting = static_cast<T>(value * unit);
 }
 
-// A variable that nobody reads is a misspelt one. The fakes' own begin with their names.
+// A variable that no setting reads is misspelt. The fakes' own begin with their names.
 void refuse_unknown_variables() {
   constexpr std::string_view kKnown[] = {
       "ORDER=",     "STREAMS=",         "SEED=",  "PROTECT=", "LEAKS=", "DEVICES=", "RACE_BLOCKS=", "MEMORY_MIB=",

@@ -16,7 +16,7 @@ struct Settings {
   Order order = Order::kForward;      // EMULATOR_ORDER=forward|reverse|random: of threads in a block, blocks in a grid
   Streams streams = Streams::kEager;  // EMULATOR_STREAMS=eager|lazy|random: when queued work runs, see runtime.h
   uint64_t seed = 1;                  // EMULATOR_SEED, of both kinds of random
-  bool protect = false;               // EMULATOR_PROTECT=1: device memory is no host memory, touching it is SIGSEGV
+  bool protect = false;               // EMULATOR_PROTECT=1: host code that touches device memory gets SIGSEGV
   bool leaks = false;                 // EMULATOR_LEAKS=1: memory never freed is listed at exit, exit code 99
   bool race_blocks = false;           // EMULATOR_RACE_BLOCKS=1 (ThreadSanitizer): blocks of a grid race with each other
   int devices = 1;                    // EMULATOR_DEVICES: number of GPUs of the machine

@@ -33,7 +33,7 @@ double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// On a broken device work is dropped, but what waits for it goes on.
+// On a broken device work is dropped, but waits for it end.
 void run_first(CUstream_st& stream) {
   const Work work = std::move(stream.queue.front());
   stream.queue.pop_front();
@@ -137,7 +137,7 @@ void advance(cudaStream_t stream) {
 bool check_stream(cudaStream_t stream, const char* what) {
   std::lock_guard guard(runtime_lock());
   if (is_default(stream)) {
-    complain("%s: the default stream; work goes on streams of the program's own", what);
+    complain("%s: the default stream; use streams of the program's own", what);
     return false;
   }
   if (!exists(stream)) {

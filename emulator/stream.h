@@ -21,7 +21,7 @@ struct Ticket {
 struct Work {
   const char* what = "";
   std::function<void()> run;          // empty: nothing to run
-  std::shared_ptr<Ticket> wait_for;   // goes on when this is done
+  std::shared_ptr<Ticket> wait_for;   // starts when this is done
   std::shared_ptr<Ticket> completes;  // done when this work is
 };
 

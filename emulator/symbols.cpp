@@ -32,8 +32,8 @@ struct File {
   bool in_program = false;
 };
 
-// For dl_iterate_phdr: stops at the file that `wanted` lies in. The program itself comes first and has no name.
-int look_at(dl_phdr_info* info, size_t, void* data) {
+// For dl_iterate_phdr: stops at the file that contains `wanted`. The program itself comes first and has no name.
+int visit_file(dl_phdr_info* info, size_t, void* data) {
   auto& file = *static_cast<File*>(data);
   bool here = false;
   size_t tls_bytes = 0;
@@ -54,7 +54,7 @@ int look_at(dl_phdr_info* info, size_t, void* data) {
 File find_file(const void* address) {
   File file;
   file.wanted = reinterpret_cast<uintptr_t>(address);
-  dl_iterate_phdr(look_at, &file);
+  dl_iterate_phdr(visit_file, &file);
   return file;
 }
 

@@ -1,4 +1,4 @@
-// What the loaded ELF files tell about a kernel: its name, and where its library's thread-local block is.
+// Facts about a kernel from the loaded ELF files: its name, and where its library's thread-local block is.
 #pragma once
 
 #include <cstddef>

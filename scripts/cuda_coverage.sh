@@ -2,7 +2,7 @@
 # Which lines of the CUDA backend run under the emulator: builds an emulated tree with gcov's counters, runs the tests
 # with label `cuda` and prints covered and total lines of each file, then every line that nothing reached.
 #   scripts/cuda_coverage.sh [--build DIR] [--jobs N] [--report-only] [CTEST ARGUMENTS...]
-# A process that ends by _exit (the watchdog's) or a signal writes no counters: what only it ran counts as not reached.
+# A process that ends by _exit (the watchdog's) or a signal writes no counters: lines that only it ran count as not reached.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/stages.sh
@@ -13,7 +13,7 @@ jobs=$(core_count)
 report_only=no
 while [ $# -gt 0 ]; do
   case $1 in
-    --build | --jobs) [ $# -ge 2 ] || die "$1 wants a value" ;;&
+    --build | --jobs) [ $# -ge 2 ] || die "$1 requires a value" ;;&
     --build) build=$2 && shift 2 ;;
     --jobs) jobs=$2 && shift 2 ;;
     --report-only) report_only=yes && shift ;;
@@ -21,10 +21,10 @@ while [ $# -gt 0 ]; do
   esac
 done
 
-# The counters of a former run are not this one's.
+# Counters of an earlier run would be added to this one's.
 clear_counters() { find "$build" -name '*.gcda' -delete; }
 tests() {
-  # The table is wanted all the more when a test fails.
+  # The table is printed even when a test fails.
   OMP_WAIT_POLICY=passive ctest --test-dir "$build" -L '^cuda$' --output-on-failure --parallel "$jobs" "$@" </dev/null || echo "not all tests passed"
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Downloads a data set from where its authors publish it, checks it and unpacks it, so that data.path can name it. Goes on
-# with what an interrupted call left; a folder that is complete is left alone.
+# Downloads a data set from its authors' site, verifies its checksums and unpacks it for data.path. Resumes an
+# interrupted download; a complete folder is left unchanged.
 set -euo pipefail
 
 usage() {
@@ -8,7 +8,7 @@ usage() {
 usage: scripts/fetch_data.sh NAME [FOLDER]
   NAME    cifar10 (163 MB), cifar100 (161 MB), stl10 (2.6 GB), mnist (12 MB) or fashion_mnist (31 MB)
   FOLDER  where to put it; data by default
-environment: SIMCLR_DATA_URL=URL takes the files from another place that has them, with the same checksums
+environment: SIMCLR_DATA_URL=URL downloads from a mirror; the checksums stay the same
 needs curl, md5sum and tar
 TEXT
 }
@@ -50,7 +50,7 @@ esac
 [ "$#" -le 2 ] || { usage >&2 && exit 2; }
 url=${SIMCLR_DATA_URL:-$url}
 for tool in curl md5sum tar; do
-  command -v "$tool" >/dev/null || { echo "fetch_data: $tool is not installed; install it and start again" >&2 && exit 1; }
+  command -v "$tool" >/dev/null || { echo "fetch_data: $tool is not installed; install it and run this again" >&2 && exit 1; }
 done
 
 target=$folder/${unpack:-$name}
@@ -63,7 +63,7 @@ downloads=$folder
 [ -n "$unpack" ] || downloads=$target
 mkdir -p "$downloads"
 
-# What an interrupted call left is gone on with, unless the server cannot do that.
+# Resumes an interrupted download, unless the server cannot.
 download() {
   local status=0 name=${1##*/} get=(curl --fail --location --connect-timeout 20 --no-progress-meter --output "$2" "$1")
   echo "fetch_data: $1"
@@ -74,9 +74,9 @@ download() {
   fi
   case "$status" in
     0) return ;;
-    5 | 6 | 7 | 28) echo "fetch_data: cannot reach ${1%/*} (curl says $status): no network from here? Download $name elsewhere, put it into $downloads and start again" >&2 ;;
-    22 | 37) echo "fetch_data: there is no $1 (curl says $status); name another place that has it by SIMCLR_DATA_URL" >&2 ;;
-    *) echo "fetch_data: the download of $name broke off (curl says $status); start again to go on with it" >&2 ;;
+    5 | 6 | 7 | 28) echo "fetch_data: cannot reach ${1%/*} (curl: exit code $status); without network access, download $name elsewhere, put it into $downloads and run this again" >&2 ;;
+    22 | 37) echo "fetch_data: $1 does not exist (curl: exit code $status); set SIMCLR_DATA_URL to a mirror" >&2 ;;
+    *) echo "fetch_data: the download of $name was interrupted (curl: exit code $status); run this again to resume it" >&2 ;;
   esac
   exit 1
 }
@@ -95,14 +95,14 @@ for entry in "${files[@]}"; do
     if ! is_right "$sum" "$file.part"; then
       found=$(md5sum "$file.part" | cut -d ' ' -f 1)
       rm -f "$file.part"
-      echo "fetch_data: ${entry#* } is damaged or another file: md5 $found, expected $sum; it is removed, start again" >&2
+      echo "fetch_data: ${entry#* } is damaged or a different file: md5 $found, expected $sum; it was removed, run this again" >&2
       exit 1
     fi
     mv "$file.part" "$file"
   fi
   if [ -n "$unpack" ]; then
     tar --extract --gzip --file "$file" --directory "$folder" --no-same-owner
-    [ -d "$target" ] || { echo "fetch_data: ${entry#* } holds no folder $unpack" >&2 && exit 1; }
+    [ -d "$target" ] || { echo "fetch_data: ${entry#* } does not contain the folder $unpack" >&2 && exit 1; }
   fi
 done
 touch "$target/.complete"

@@ -1,23 +1,31 @@
 #!/usr/bin/env bash
-# Looks for inputs that crash a parser of foreign bytes: each target of tests/fuzz for some minutes, under
-# AddressSanitizer and UndefinedBehaviorSanitizer, by Clang's libFuzzer. New inputs are kept in build/fuzz/corpus; one that
-# crashes is named, and belongs into tests/fuzz/corpus once the fault is mended.
+# Fuzzes each parser of foreign bytes: runs the targets of tests/fuzz for some minutes each under libFuzzer (Clang) with
+# AddressSanitizer and UndefinedBehaviorSanitizer. New inputs are kept in build/fuzz/corpus. An input that crashes is
+# named; add it to tests/fuzz/corpus once the bug is fixed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
   cat <<'TEXT'
 usage: scripts/fuzz.sh [MINUTES [TARGET...]]
-  MINUTES  for each target, 1 by default
-  TARGET   config, checkpoint, ...: those of tests/fuzz; all by default
+  MINUTES  for each target, default 1
+  TARGET   default: all
 needs clang++ with its runtime libraries and libomp (Debian: clang libclang-rt-14-dev libomp-dev)
 TEXT
+  echo "targets: ${known[*]}"
 }
 
+known=(tests/fuzz/*_fuzz.cpp)
+known=("${known[@]#tests/fuzz/}")
+known=("${known[@]%_fuzz.cpp}")
 [[ "${1:-}" != -* ]] || { usage && exit 2; }
 minutes=${1:-1}
+[[ "$minutes" =~ ^[1-9][0-9]*$ ]] || { echo "fuzz.sh: $minutes is not a number of minutes; see --help" >&2 && exit 2; }
 targets=("${@:2}")
-[ "${#targets[@]}" -gt 0 ] || mapfile -t targets < <(cd tests/fuzz && ls ./*_fuzz.cpp | sed 's|^\./||; s|_fuzz\.cpp$||')
+[ "${#targets[@]}" -gt 0 ] || targets=("${known[@]}")
+for target in "${targets[@]}"; do
+  [[ " ${known[*]} " == *" $target "* ]] || { echo "fuzz.sh: $target is not a target; the targets are: ${known[*]}" >&2 && exit 2; }
+done
 command -v clang++ >/dev/null || { usage && exit 1; }
 
 build=build/fuzz

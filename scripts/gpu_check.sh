@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a machine with a GPU has to say about this program, in at most eight minutes and without network, compiler or
+# Checks this program on a machine with a GPU, in at most eight minutes and without network, compiler or
 # mpirun: tests against the real libraries, trainings in every precision, speed, compute-sanitizer. One process, one
 # GPU. docs/testing.md says how to use it; the exit code is 0 only when every row of the table passed.
 set -euo pipefail
@@ -32,7 +32,7 @@ build=$root/build/cuda-release output="" cifar="" short=0 pack_folder=""
 while [ $# -gt 0 ]; do
   case $1 in
     --build | --output | --cifar | --pack)
-      [ $# -ge 2 ] || die "$1 wants a folder; --help says more"
+      [ $# -ge 2 ] || die "$1 requires a folder; see --help"
       case $1 in
         --build) build=$(realpath -m -- "$2") ;;
         --output) output=$(realpath -m -- "$2") ;;
@@ -43,7 +43,7 @@ while [ $# -gt 0 ]; do
       ;;
     --short) short=1 ;;
     --help | -h) usage && exit 0 ;;
-    *) die "unknown argument $1; --help lists the known ones" ;;
+    *) die "unknown argument $1; see --help" ;;
   esac
   shift
 done
@@ -64,7 +64,7 @@ fi
 
 begin=$(now_ms)
 [ -n "$output" ] || output=$(new_output_folder)
-[ ! -e "$output" ] || [ -z "$(ls -A "$output")" ] || die "$output is not empty: name a new folder with --output"
+[ ! -e "$output" ] || [ -z "$(ls -A "$output")" ] || die "$output is not empty; name a new folder with --output"
 is_new=$([ -e "$output" ] && echo 0 || echo 1)
 mkdir -p "$output/logs" "$output/runs"
 unpack_libraries
@@ -80,7 +80,7 @@ rm -rf "$output/missing.txt" "$output/dry_run"
 emulated=0
 ! is_emulated || emulated=1
 if [ "$emulated" = 1 ]; then
-  echo "THIS IS THE EMULATOR, NOT A GPU: it tries this script alone"
+  echo "THIS IS THE EMULATOR, NOT A GPU: it tests this script only"
 fi
 
 # has_file WHAT FILE: false, with a row, when the build has no such file.
@@ -161,7 +161,7 @@ sanitizer() {
   done
 }
 
-# Also when this script itself breaks off: what it has found so far is not lost, and it is no pass.
+# Also when this script is interrupted: the results so far are kept, and it does not count as a pass.
 finish() {
   local code=$?
   trap - EXIT

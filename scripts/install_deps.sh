@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Installs what simclr_train is built from, as packages of the system: Debian 12, Debian 13, Ubuntu 24.04.
-# It changes nothing when everything is there. On another system it only says what is missing.
+# Installs the packages that simclr_train is built from, on Debian 12, Debian 13 and Ubuntu 24.04.
+# It changes nothing when everything is installed. On another system it only lists what is missing.
 set -euo pipefail
 
 usage() {
   cat <<'TEXT'
 usage: scripts/install_deps.sh [--dev] [--list]
-  --dev   also what checks the sources: clang-format, clang-tidy, git, and what the CUDA tests on the CPU need
+  --dev   also the tools that check the sources (clang-format, clang-tidy, git) and the packages of the CUDA tests on the CPU
   --list  print the packages and what each is for, install nothing
 TEXT
 }
 
-# One line a package: name, then what it is for.
+# One line per package: name, then its purpose.
 packages() {
   cat <<'TEXT'
 g++                the compiler, C++20
@@ -58,7 +58,7 @@ missing_packages() {
   done
 }
 
-# What is missing by the tools and headers themselves, whoever installed them: for systems without these packages.
+# What is missing, judged by the tools and headers themselves: for systems without these packages.
 missing_files() {
   local tool header
   for tool in g++ cmake ninja mpicxx mpirun; do command -v "$tool" >/dev/null || echo "$tool"; done
@@ -73,22 +73,22 @@ check_cmake() {
   local version
   version=$(cmake --version | awk 'NR == 1 {print $3}')
   [ "$(printf '%s\n' 3.25 "$version" | sort -V | head -n 1)" = 3.25 ] ||
-    die "cmake $version ($(command -v cmake)) is too old, 3.25 or newer is needed; is another one first in PATH?"
+    die "cmake $version ($(command -v cmake)) is too old; install 3.25 or newer and put it first in PATH"
 }
 
 # Lists and packages come over the network, which fails at times: three tries. A source that does not answer and is
-# not needed (update fails, install does not) is no error.
+# not needed (update fails, install does not) is not an error.
 install_packages() {
   local try log
   log=$(mktemp "${TMPDIR:-/tmp}/install_deps.XXXXXX.log")
   for try in 1 2 3; do
     "${as_root[@]}" apt-get "${apt_options[@]}" -o APT::Update::Error-Mode=any update >>"$log" 2>&1 </dev/null ||
-      say "apt-get update reported errors; going on with the package lists that are there"
+      say "apt-get update reported errors; continuing with the existing package lists"
     if "${as_root[@]}" apt-get "${apt_options[@]}" install -y --no-install-recommends "$@" >>"$log" 2>&1 </dev/null; then
       rm -f "$log"
       return 0
     fi
-    say "try $try of 3 to install failed"
+    say "attempt $try of 3 failed"
     [ "$try" = 3 ] || sleep $((try * 10))
   done
   tail -n 15 "$log" >&2
@@ -114,18 +114,18 @@ case $system in
     missing=$(missing_files | paste -sd ' ')
     if [ -z "$missing" ]; then
       check_cmake
-      say "$system is not a system this script installs on, but everything is there"
+      say "$system is not supported by this script, but everything is installed"
       exit 0
     fi
     packages >&2
-    die "$system is not a system this script installs on (Debian 12, Debian 13, Ubuntu 24.04). Missing: $missing; install what the list above names, as your system calls it"
+    die "$system is not supported by this script (Debian 12, Debian 13, Ubuntu 24.04). Missing: $missing; install the packages listed above under their names on your system"
     ;;
 esac
 
 read -r -a missing <<<"$(missing_packages | tr '\n' ' ')"
 if [ "${#missing[@]}" -eq 0 ]; then
   check_cmake
-  say "everything is there"
+  say "everything is installed"
   exit 0
 fi
 

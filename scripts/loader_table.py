@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Images decoded and made into two views per second of one core: this program beside torchvision.
+"""Images decoded and made into two views per second of one core: this program and torchvision.
 
 Usage: loader_table.py FOLDER [--build FOLDER] [--sizes 224 96] [--images 512] [--rounds 3]
 
@@ -115,7 +115,7 @@ def main():
     except ImportError as missing:
         sys.exit(f"{missing}; install torch and torchvision into a virtual environment and start this with its python")
     if not options.folder.is_dir():
-        sys.exit(f"{options.folder} is no folder; name one with class folders of JPEG or PNG files")
+        sys.exit(f"{options.folder} is not a folder; name one with class folders of JPEG or PNG files")
     if not (options.build / "CMakeCache.txt").exists():
         subprocess.run(["cmake", "--preset", "cpu-release", "-B", str(options.build)], cwd=ROOT, check=True, stdout=sys.stderr)
     subprocess.run(["cmake", "--build", str(options.build), "--target", "loader_run", "simclr_train"], check=True, stdout=sys.stderr)

@@ -10,7 +10,7 @@ source scripts/stages.sh
 build=build/quickstart
 begin=$(now_ms)
 
-# MPI refuses to run as root unless told twice; containers have no other user.
+# Open MPI refuses to run as root unless both are set; containers have no other user.
 if [ "$(id -u)" -eq 0 ]; then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
@@ -55,7 +55,7 @@ ranks=$((cores < 2 ? 1 : 2))
 run=$(new_run_folder)
 stage "train, $ranks ranks, into $run" train "$@"
 
-[ -s "$run/metrics.jsonl" ] || die "the training left no $run/metrics.jsonl; see $run/train.log"
+[ -s "$run/metrics.jsonl" ] || die "the training wrote no $run/metrics.jsonl; see $run/train.log"
 read -r before after <<<"$(knn_before_and_after)"
 [ -n "$after" ] || die "fewer than two k-NN accuracies (knn_top1) in $run/metrics.jsonl; is evaluate.knn.every_epochs 0?"
 
@@ -66,7 +66,7 @@ k-NN accuracy on test images, from the encoder's outputs alone
   after            $after
 in all $(seconds_since "$begin") s
 
-What came out: $run
+Results: $run
   report.html    the run on one page, for a browser
   metrics.jsonl  one line a step        checkpoints/  the encoder, safetensors
 What next:

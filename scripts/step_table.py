@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How fast the parts of training are, beside PyTorch in the same run: steps, loss, views, sums over ranks, peak memory.
+"""Speed of the parts of training, compared with PyTorch in the same run: steps, loss, views, sums over ranks, peak memory.
 
 Usage: step_table.py [--quick] [--only steps loss views sums] [--torch PYTHON...] [--build FOLDER] [--threads N]
                      [--views 64 256 512] [--precisions fp32 bf16] [--torch-modes eager compile] [--ranks 1 2 4] [--rounds 3] [--repeats 3]
@@ -29,7 +29,7 @@ INSTALL = "install torch, torchvision and numpy into a virtual environment and n
 
 
 def versions_of(pythons):
-    """{python: version of its PyTorch}, so that a missing one is told of before an hour of measuring."""
+    """{python: version of its PyTorch}, so that a missing one is reported before an hour of measuring."""
     found = {}
     for python in pythons:
         try:

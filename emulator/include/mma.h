@@ -57,7 +57,7 @@ namespace detail {
 using simclr::emulator::Place;
 using simclr::emulator::Where;
 
-// CUDA wants 32 bytes of the address and 16 of the distance between rows or columns.
+// CUDA requires the address aligned to 32 bytes and the distance between rows or columns to 16.
 template <typename T>
 void check_address(const T* p, unsigned stride, Where where) {
   const auto bytes = static_cast<unsigned>(stride * sizeof(T));
@@ -93,7 +93,7 @@ void fill_fragment(Fragment& f, std::type_identity_t<typename Fragment::element_
   for (auto& x : f.x) x = value;
 }
 
-// Loads and stores are no barrier between lanes, as on a GPU, and do not wait for other lanes, which the next product
+// Loads and stores are not barriers between lanes, as on a GPU, and do not wait for other lanes, which the next product
 // does.
 template <int k, typename T, typename Layout, typename Element>
 void load_matrix_sync(fragment<matrix_a, 16, 16, k, T, Layout>& f, const Element* p, unsigned stride,

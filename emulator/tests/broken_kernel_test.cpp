@@ -1,4 +1,4 @@
-// Each mistake that a kernel or its caller can make, and who tells of it: the emulator itself in every build, or one of
+// Each mistake that a kernel or its caller can make, and who reports it: the emulator itself in every build, or one of
 // the sanitizers in the builds with it (SIMCLR_SANITIZE). Where two do, each has its test.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -136,7 +136,7 @@ TEST(OutOfBounds, BehindDeviceMemoryIsSeenAfterTheKernel) {
   NEEDS_NO_ADDRESS_SANITIZER();
   const Outcome outcome = run_scenario("write_with_offset");
   EXPECT_THAT(outcome.output, HasSubstr("launch cudaSuccess, sync cudaErrorIllegalAddress"));
-  EXPECT_THAT(outcome.output, HasSubstr("offset_kernel wrote behind the end of its argument 0"));
+  EXPECT_THAT(outcome.output, HasSubstr("offset_kernel wrote past the end of its argument 0"));
 }
 
 TEST(OutOfBounds, DeviceMemory) {

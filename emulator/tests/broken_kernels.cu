@@ -1,4 +1,4 @@
-// Kernels with one mistake each; broken_test.cpp shows how the emulator tells of it. Never used for anything else.
+// Kernels with one mistake each; broken_kernel_test.cpp shows how the emulator reports it. Used for nothing else.
 #include "dynamic_shared.cuh"
 #include "emulator/tests/kernels.h"
 #include "emulator/tests/launch.h"

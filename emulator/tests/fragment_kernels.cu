@@ -11,7 +11,7 @@ namespace {
 
 namespace wmma = nvcuda::wmma;
 
-// T: what fragments are of; Element: what lies in memory.
+// T: what fragments are of; Element: the type in memory.
 template <int k, typename T, typename Element, typename LayoutA, typename LayoutB>
 __global__ void product_of_warps_kernel(const float* a, const float* b, const float* c, float* out, float* transposed) {
   auto* shared = dyn_shared<Element>();  // a, b

@@ -22,7 +22,7 @@ def counts_of(build):
     """{file: {line: greatest count}} over all objects: a header's line counts where any object has run it."""
     lines = defaultdict(lambda: defaultdict(int))
     for counters in sorted(build.rglob("*.gcda")):
-        # Counters of an object that was compiled anew since are no news of it.
+        # Counters older than their object belong to an earlier build of it.
         result = subprocess.run(["gcov", "--json-format", "--stdout", str(counters)], capture_output=True, text=True, cwd=build)
         if result.returncode != 0:
             print(f"left out: {counters.relative_to(build)}: {result.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
@@ -42,6 +42,8 @@ def counts_of(build):
 
 
 def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: report.py BUILD_FOLDER")
     lines = counts_of(Path(sys.argv[1]).resolve())
     if not lines:
         sys.exit(f"{sys.argv[1]} has no counters of the CUDA backend: build and run with scripts/cuda_coverage.sh")

@@ -50,27 +50,27 @@ find_libraries() {
   done
 }
 
-# One line for each thing that is missing; nothing when the check can begin.
+# Prints one line for each missing part; nothing when the check can begin.
 say_missing() {
   local file name files=() text
   if [ ! -x "$build/$program" ]; then
-    echo "no $program in $build: build it there, or make a folder elsewhere with --pack, and name it with --build"
+    echo "$build/$program does not exist; build it there, or make a folder elsewhere with --pack and name it with --build"
   else
     for file in "$program" "${gpu_tests[@]}"; do
-      if [ -x "$build/$file" ]; then files+=("$build/$file"); else echo "no $file in $build: build all of its targets"; fi
+      if [ -x "$build/$file" ]; then files+=("$build/$file"); else echo "$build/$file does not exist; build all targets"; fi
     done
     find_libraries "${files[@]}"
     for name in $(unfound_libraries "${files[@]}"); do
       if is_cuda_library "$name"; then
         echo "$name is not found: install it (CUDA toolkit or NVIDIA's Python wheels) or name its folder in LD_LIBRARY_PATH"
       else
-        echo "$name is not found: make the folder with --pack where the build is, it brings the library along"
+        echo "$name is not found: make the folder with --pack on the build machine, which includes the library"
       fi
     done
   fi
   if [ -x "$build/$program" ] && [ -z "$(unfound_libraries "$build/$program")" ]; then
     if is_emulated && [ -z "${EMULATOR_DEVICES:-}" ]; then
-      echo "$build is built with the emulator, there is no GPU in it: EMULATOR_DEVICES=1 tries this script on it"
+      echo "$build is built with the emulator and uses no GPU; EMULATOR_DEVICES=1 tests this script with it"
       return
     fi
     # The program's own view of the machine, also where nvidia-smi is not installed.
@@ -79,9 +79,9 @@ say_missing() {
       echo "no GPU for $program: $(tail -n 1 <<<"$text")"
     fi
   elif [[ "$(nvidia-smi -L 2>/dev/null)" != GPU* ]]; then
-    echo "no GPU: nvidia-smi is not there or names none"
+    echo "no GPU found: nvidia-smi is missing or lists none"
   fi
   if [ -n "$cifar" ] && [ ! -f "$cifar/data_batch_1.bin" ]; then
-    echo "no data_batch_1.bin in $cifar: --cifar names the folder of CIFAR-10's binary files"
+    echo "no data_batch_1.bin in $cifar; name the folder of CIFAR-10's binary files with --cifar"
   fi
 }

@@ -10,28 +10,28 @@ copy_stripped() {
   cp -L "$1" "$2"
   chmod u+w "$2"
   command -v strip >/dev/null || return 0
-  strip --strip-unneeded "$2" || echo "left with its symbols, strip failed: $2"
+  strip --strip-unneeded "$2" || echo "strip failed, symbols kept: $2"
 }
 
 # The libraries travel as one compressed archive, a third of their size; it is opened where they are used.
 unpack_libraries() {
   [ -f "$build/lib.tar.gz" ] && [ ! -d "$build/lib" ] || return 0
   if ! { mkdir -p "$build/unpacked" && tar -C "$build/unpacked" -xzf "$build/lib.tar.gz" && mv "$build/unpacked/lib" "$build/lib"; }; then
-    die "cannot unpack $build/lib.tar.gz beside itself: is the disk full, or the folder not yours?"
+    die "cannot unpack $build/lib.tar.gz in its folder; check free space and permissions"
   fi
   rmdir "$build/unpacked"
 }
 
 pack() {
   local folder=$1 file name path size
-  [ -x "$build/$program" ] || die "no $program in $build: build it first, or name the build folder with --build"
-  [ ! -e "$folder" ] || [ -z "$(ls -A "$folder")" ] || die "$folder is not empty: name a new folder"
+  [ -x "$build/$program" ] || die "$build/$program does not exist; build it first, or name the build folder with --build"
+  [ ! -e "$folder" ] || [ -z "$(ls -A "$folder")" ] || die "$folder is not empty; name a new folder"
   library_path=${LD_LIBRARY_PATH:-}
   mkdir -p "$folder/lib" "$folder/scripts" "$folder/configs"
   for file in "$program" "${gpu_tests[@]}" "${library_tests[@]}" "$device_tool" "$loss_bench"; do
     if [ ! -x "$build/$file" ]; then
-      [[ " ${gpu_tests[*]} " != *" $file "* ]] || die "no $file in $build: build all of its targets"
-      echo "not in $build, so left out: $file"
+      [[ " ${gpu_tests[*]} " != *" $file "* ]] || die "$build/$file does not exist; build all targets"
+      echo "left out, not in $build: $file"
       continue
     fi
     copy_stripped "$build/$file" "$folder/$file"
@@ -45,6 +45,6 @@ pack() {
   tar -C "$folder" -czf "$folder/lib.tar.gz" lib
   rm -r "${folder:?}/lib"
   size=$(du -s -m --apparent-size "$folder" | cut -f 1)
-  [ "$size" -le "$pack_limit_mib" ] || die "$folder has $size MiB, more than the $pack_limit_mib that it may have"
+  [ "$size" -le "$pack_limit_mib" ] || die "$folder has $size MiB; the limit is $pack_limit_mib MiB"
   echo "packed $size MiB into $folder; on the machine with the GPU: $folder/scripts/gpu_check.sh"
 }

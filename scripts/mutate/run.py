@@ -88,7 +88,7 @@ class Build:
         mirror = (COPY / "tests" / folder).resolve()
         targets = set()
         for command in self.commands:
-            match = re.search(r"CMakeFiles/([^/]+)\.dir/", command["output"] if "output" in command else command["command"])
+            match = re.search(r" -o \S*CMakeFiles/([^/]+)\.dir/", command["command"])
             if match and (names or mirror in Path(command["file"]).parents):
                 targets.add(match.group(1))
         found = []
@@ -133,7 +133,7 @@ class Suite:
         if not covering:
             stop(f"{path}: no test found; name them with --tests")
         self.build = build
-        self.targets = sorted({t for _, mine in covering for t in mine} or {"all"})
+        self.targets = sorted({t for _, mine in covering for t in mine})
         built = build.make(self.targets)
         if built.returncode != 0:
             stop(f"{path}: the unmutated sources do not build:\n{built.stdout[-3000:]}")

@@ -2,7 +2,7 @@
 # Sourced by test_cluster.sh: a Slurm of one machine with virtual nodes, all of it in one folder. Needs root (munge, host
 # names of their own for the nodes), slurmctld, slurmd, munged; no systemd, no cgroups, no data base.
 
-# Ports that nobody listens on: so many in a row.
+# N consecutive free ports.
 free_ports() {
   python3 - "$1" <<'PY'
 import random, socket, sys

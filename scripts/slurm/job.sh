@@ -3,7 +3,7 @@
 # run the job again when, and only when, the training has stopped on request. Not a program of its own.
 #   SIMCLR_PROGRAM   the program                    (default: the newest build that the .sbatch file names)
 #   SIMCLR_LAUNCHER  srun | mpirun | auto           (auto: srun where it has PMIx, else mpirun)
-#   SIMCLR_IDLE_RESTARTS  restarts in a row without a single new step after which the job is left alone (default 2)
+#   SIMCLR_IDLE_RESTARTS  consecutive restarts without a new step after which the job is not requeued (default 2)
 # docs/slurm.md says how it is used, and scripts/slurm/test_cluster.sh holds it against a real Slurm.
 
 say() { echo "$(date -u +%FT%TZ) job ${SLURM_JOB_ID:-?}: $*"; }
@@ -25,26 +25,26 @@ choose_launcher() {
   case $wanted in
     auto | srun) option=$(pmix_option) ;;
     mpirun) ;;
-    *) die "SIMCLR_LAUNCHER=$wanted: srun, mpirun or auto" ;;
+    *) die "SIMCLR_LAUNCHER=$wanted is unknown; use srun, mpirun or auto" ;;
   esac
   if [ -n "$option" ]; then
-    # From the job's cores an srun takes one a task unless it is told again; a rank that dies takes its step along.
+    # From the job's cores an srun takes one per task unless the option is repeated; a rank that dies takes its step along.
     launch=(srun "$option" --kill-on-bad-exit=1 ${SLURM_CPUS_PER_TASK:+--cpus-per-task="$SLURM_CPUS_PER_TASK"})
   elif [ "$wanted" = srun ]; then
     die "this srun has no PMIx (srun --mpi=list); SIMCLR_LAUNCHER=mpirun starts the ranks with mpirun instead"
   elif command -v mpirun >/dev/null; then
     # mpirun reads hosts and ranks from the job. A rank may use all cores of its share: no binding to one of them.
     launch=(mpirun --bind-to none)
-    # When Slurm ends a job, everybody in it gets SIGTERM; the ranks save, but mpirun kills them a second later. So it is
-    # not to hear of it. Where that cannot be (its helpers on other nodes, an old env) it is told to wait with the
-    # killing, which also makes it wait, twice as long, after each stop: it does not notice that the ranks are gone.
+    # When Slurm ends a job, all its processes get SIGTERM; the ranks save, but mpirun kills them one second later. So
+    # SIGTERM is blocked for mpirun. Where that is impossible (its helpers on other nodes, an old env), it waits longer
+    # before it kills, which also delays each stop by twice that time: it does not notice that the ranks have ended.
     if [ "${SLURM_JOB_NUM_NODES:-1}" = 1 ] && env --block-signal=TERM true 2>/dev/null; then
       launch=(env --block-signal=TERM "${launch[@]}")
     else
       export OMPI_MCA_odls_base_sigkill_timeout=${OMPI_MCA_odls_base_sigkill_timeout:-20}
     fi
   else
-    die "neither an srun with PMIx (srun --mpi=list) nor mpirun is here; load the MPI module the program was built with"
+    die "found neither an srun with PMIx (srun --mpi=list) nor mpirun; load the MPI module the program was built with"
   fi
 }
 
@@ -80,7 +80,7 @@ job_name() {
 # The job's state in Slurm's eyes: a job that is being canceled or preempted is RUNNING no longer.
 job_state() { scontrol show job --oneliner "$(job_name)" 2>/dev/null | grep -oE 'JobState=[A-Z_]+' | head -n 1 | cut -d= -f2; }
 
-# run_again: asks for a restart unless too many in a row have brought no new step. RUN/restarts counts those.
+# run_again: asks for a restart unless too many consecutive starts made no new step. RUN/restarts counts those.
 run_again() {
   local step idle=0 limit=${SIMCLR_IDLE_RESTARTS:-2} state
   step=$(status step)
@@ -91,19 +91,19 @@ run_again() {
   fi
   if [ "$idle" -gt "$limit" ]; then
     rm -f "$run/restarts"
-    say "stopped at step $step and not requeued: $idle starts in a row have brought no new step (limit: SIMCLR_IDLE_RESTARTS=$limit)"
+    say "stopped at step $step and not requeued: $idle consecutive starts made no new step (limit: SIMCLR_IDLE_RESTARTS=$limit)"
     return 1
   fi
   mkdir -p "$run"
   echo "$idle" >"$run/restarts"
   state=$(job_state)
   if [ "$state" != RUNNING ]; then
-    say "stopped at step $step; not requeued by itself, since Slurm ends the job (${state:-state unknown})"
+    say "stopped at step $step; not requeued automatically, because Slurm ends the job (${state:-state unknown})"
     return 1
   fi
   say "stopped at step $step ($reason): requeued"
   if ! scontrol requeue "$(job_name)"; then
-    say "scontrol did not requeue it; submit the job again to go on from the last checkpoint"
+    say "scontrol did not requeue it; submit the job again to resume from the last checkpoint"
     return 1
   fi
 }
@@ -112,7 +112,7 @@ run_again() {
 on_warning() {
   signals=$((signals + 1))
   say "SIGUSR1: asking the training for a checkpoint"
-  [ -z "$child" ] || kill -USR1 "$child" 2>/dev/null || true  # it may just have ended: its exit code tells
+  [ -z "$child" ] || kill -USR1 "$child" 2>/dev/null || true  # it may just have ended: its exit code shows
 }
 # scancel, a preemption, the time limit: the ranks have got SIGTERM too, and save. What becomes of the job is Slurm's
 # decision: a canceled one must not come back.
@@ -139,12 +139,12 @@ train() {
   child="" signals=0 ended=0
   trap on_warning USR1
   trap on_end TERM
-  [ -x "$program" ] || die "no program $program; build it, or name it with SIMCLR_PROGRAM"
+  [ -x "$program" ] || die "$program does not exist; build it, or set SIMCLR_PROGRAM"
   run=$(folder_of "$@") || die "the run folder is not known: $program refuses these arguments: $*"
   choose_launcher
   step_before=$(status step) && step_before=${step_before:-0}
   [ ! -f "$run/status.json" ] || before=$(cksum <"$run/status.json")
-  say "start ${SLURM_RESTART_COUNT:-0} on ${SLURM_JOB_NODELIST:-?}${SLURM_GPUS_ON_NODE:+ with $SLURM_GPUS_ON_NODE GPUs a node}, run folder $run: ${launch[*]} $program $*"
+  say "start ${SLURM_RESTART_COUNT:-0} on ${SLURM_JOB_NODELIST:-?}${SLURM_GPUS_ON_NODE:+ with $SLURM_GPUS_ON_NODE GPUs per node}, run folder $run: ${launch[*]} $program $*"
 
   "${launch[@]}" "$program" "$@" &
   child=$!
@@ -170,7 +170,7 @@ train() {
       if [ "$ended" = 0 ]; then
         run_again || true  # it has said why; the exit code stays the training's
       else
-        say "stopped at step $(status step) ($reason); what becomes of the job is Slurm's decision"
+        say "stopped at step $(status step) ($reason); Slurm decides what happens to the job"
       fi
       exit 75
       ;;

@@ -30,15 +30,15 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ "$(id -u)" -eq 0 ] || die "root only; --help says why"
-[ -x "$program" ] || die "no program $program"
+[ "$(id -u)" -eq 0 ] || die "requires root; see --help"
+[ -x "$program" ] || die "$program does not exist; build it first"
 if [ "$install" = 1 ] && ! command -v slurmd >/dev/null; then
   apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 -o Dpkg::Use-Pty=0)
   { timeout 120 "${apt[@]}" update; timeout 240 "${apt[@]}" install -y --no-install-recommends slurm-wlm munge; } >/dev/null 2>&1 </dev/null ||
     { echo "test_cluster: apt-get could not install slurm-wlm and munge" >&2 && exit 77; }
 fi
 for tool in slurmctld slurmd munged mpirun unshare python3; do
-  command -v "$tool" >/dev/null || die "no $tool; --install installs slurm-wlm and munge"
+  command -v "$tool" >/dev/null || die "$tool is not installed; --install installs slurm-wlm and munge"
 done
 
 folder=$(mktemp -d /tmp/simclr_slurm.XXXXXX)
@@ -99,7 +99,7 @@ hold() {
 let_go() { ranks_of "$1" | xargs -r kill -CONT 2>/dev/null || true; }  # one that was killed may just have gone
 weights() { "$program" info "$(find "$folder/$1/checkpoints" -name 'step_*.safetensors' | sort | tail -n 1)" | grep '^weights sha256: '; }
 same_weights() { [ "$(weights "$1")" = "$(weights straight)" ]; }
-# A requeued job waits for two minutes in Slurm's hands, or until it is told not to. Its first start has to be over on all
+# A requeued job waits for two minutes in Slurm's queue, or until it is released. Its first start has to be over on all
 # nodes by then: PMIx's socket has the step's number, which is the same again.
 start_again() {
   [ -z "$(find "$folder/spool" -name 'stepd.slurm.pmix.*')" ] || return 1
@@ -201,7 +201,7 @@ for launcher in "${launchers[@]}"; do
   timeout 10 scancel "$job"
   wait_until 60 "it ends" in_state "$job" "CANCELLED COMPLETED FAILED"
   wait_until 60 "nothing of it runs" [ -z "$(timeout 10 squeue --noheader --job="$job" --format=%i)" ]
-  wait_until 20 "its last word" says "$name" "Slurm's decision|Slurm ends the job"
+  wait_until 20 "its last word" says "$name" "Slurm decides what happens|Slurm ends the job"
   check "$launcher: it saves, and does not come back" [ "$(fact "$job" JobState)/$(fact "$job" Restarts)" = CANCELLED/0 ]
   check "$launcher: status.json says stopped" status_is "$name" stopped
 done

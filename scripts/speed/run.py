@@ -42,7 +42,7 @@ def mpirun(ranks, words):
 
 
 def alternate(commands, rounds, run):
-    """{name: [result of each round]}; those that fail are left out and told of. run(words) -> result."""
+    """{name: [result of each round]}; those that fail are left out and reported. run(words) -> result."""
     results = {name: [] for name in commands}
     failed = {}
     for _ in range(rounds):

@@ -1,4 +1,4 @@
-"""Training steps, ours beside PyTorch's."""
+"""Training steps, ours and PyTorch's."""
 import pathlib
 import sys
 

@@ -1,4 +1,4 @@
-"""Random views of one core, ours beside torchvision's on PIL images."""
+"""Random views of one core, ours and torchvision's on PIL images."""
 import pathlib
 
 from . import run

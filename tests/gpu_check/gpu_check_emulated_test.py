@@ -11,6 +11,8 @@ import tempfile
 
 from gpu_check import SCRIPT, check, run, size_mib
 
+if len(sys.argv) < 2:
+    sys.exit("usage: gpu_check_emulated_test.py BUILD_FOLDER [CUDNN_DEVICE_JSON]")
 BUILD = pathlib.Path(sys.argv[1])
 # An invented GPU, with the keys that cuDNN 9.19 asks for.
 DESCRIPTION = {
@@ -38,7 +40,7 @@ with tempfile.TemporaryDirectory(prefix="gpu_check_") as name:
 
     script = packed / "scripts" / "gpu_check.sh"
     result = run(script, folder / "unasked")
-    check(result.code == 1 and result.text.count("\n") == 1 and "built with the emulator" in result.text, "the emulator is no GPU", result)
+    check(result.code == 1 and result.text.count("\n") == 1 and "built with the emulator" in result.text, "the emulator is not a GPU", result)
     result = run(script, folder / "driverless", EMULATOR_DEVICES="1", EMULATOR_NO_DEVICE="driver")
     check(result.code == 1 and result.text.count("\n") == 1 and "no NVIDIA driver is loaded" in result.text, "no driver: one line", result)
     result = run(script, folder / "short", "--short", EMULATOR_DEVICES="1")

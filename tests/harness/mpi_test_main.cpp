@@ -27,7 +27,7 @@ class FailuresOnly : public testing::EmptyTestEventListener {
 int run(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   session = std::make_unique<MpiSession>();
-  ::alarm(kLimitSeconds);  // SIGALRM ends a rank that waits for ever, and mpirun the others
+  ::alarm(kLimitSeconds);  // SIGALRM ends a rank that hangs, and mpirun ends the others
   auto& listeners = testing::UnitTest::GetInstance()->listeners();
   if (session->rank() != 0) {
     delete listeners.Release(listeners.default_result_printer());

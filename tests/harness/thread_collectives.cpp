@@ -16,7 +16,7 @@
 namespace simclr {
 namespace {
 
-// Thrown in a rank that cannot go on because of another one; never the reason that run_ranks reports first.
+// Thrown in a rank that cannot continue because another one failed; run_ranks never reports it first.
 class PeerFailed : public Error {
  public:
   using Error::Error;

@@ -10,12 +10,12 @@
 namespace simclr {
 
 // Runs body once per rank, each in its own thread with its own Collectives, and returns when all have returned.
-// The exception of the lowest rank that failed by itself is rethrown; ranks that waited for it are let go.
+// The exception of the lowest rank that failed on its own is rethrown; ranks that waited for it are released.
 // A rank that waits in a collective, or works outside one, for longer than timeout_s: an Error, or the end of the
 // process when its thread cannot be stopped.
 void run_ranks(int size, const std::function<void(Collectives&)>& body, double timeout_s = 60);
 
-// Passes every call on. A test derives from it and overrides what it wants to see, count or falsify.
+// Forwards every call. A test derives from it and overrides the calls that it records, counts or falsifies.
 class ForwardingCollectives : public Collectives {
  public:
   explicit ForwardingCollectives(Collectives& inner) : inner_(inner) {}

@@ -104,18 +104,18 @@ TEST(ThreadCollectives, WrongUseIsAnError) {
 }
 
 TEST(ThreadCollectives, WaitingTooLongIsAnError) {
-  std::atomic<bool> go_on{false};
+  std::atomic<bool> released{false};
   expect_error(
       2,
       [&](Collectives& c) {
         if (c.rank() == 0) {
-          while (!go_on) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          while (!released) std::this_thread::sleep_for(std::chrono::milliseconds(1));
           return;
         }
         try {
           c.barrier();
         } catch (const Error&) {
-          go_on = true;
+          released = true;
           throw;
         }
       },

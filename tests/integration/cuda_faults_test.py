@@ -29,14 +29,14 @@ with Folder() as folder:
     begun, bereft = folder / "begun", folder / "bereft"
     check(run(2, dict(tf32, **{"train.stop_at_step": 4}), begun).code == 75, "stopped after step 4")
     shutil.copytree(begun, bereft)
-    anew = run_with("EMULATOR_CUDNN_ENGINES", "reversed", 1, dict(tf32, **{"train.max_steps": 1}), folder / "reversed")
-    check(anew.code == 0 and anew.losses[1] != unbroken.losses[1], "a cuDNN that ranks its engines otherwise: other bits", anew)
+    reranked = run_with("EMULATOR_CUDNN_ENGINES", "reversed", 1, dict(tf32, **{"train.max_steps": 1}), folder / "reversed")
+    check(reranked.code == 0 and reranked.losses[1] != unbroken.losses[1], "a cuDNN that ranks its engines differently: other bits", reranked)
     again = run_with("EMULATOR_CUDNN_ENGINES", "reversed", 1, tf32, begun)
     check(again.code == 0 and again.losses == unbroken.losses and again.state_hash() == unbroken.state_hash() and
           "other convolution plans" not in again.output, "resumed there: the plans of the checkpoint, the bits of the unbroken run", again)
     without = run_with("EMULATOR_CUDNN_ENGINES", "plain", 2, tf32, bereft)
     check(without.code == 0 and without.output.count("was written with other convolution plans") == 1 and len(without.losses) == 10 and
-          without.losses != unbroken.losses, "resumed where these engines are gone: goes on, with a warning", without)
+          without.losses != unbroken.losses, "resumed where these engines are gone: continues, with a warning", without)
 
     # A GPU, or the network between them, that fails: said once, with rank and step.
     whole = run(1, GPU, folder / "whole", limit_s=200)

@@ -11,9 +11,10 @@ import subprocess
 import sys
 from collections import Counter
 
-from program import PROGRAM, SMALL, Folder, check, pids_of, run, start, finish, wait_for, write_image_folder
+from program import PROGRAM, SMALL, Folder, arguments, check, pids_of, run, start, finish, wait_for, write_image_folder
 
-MPI_CALLS, NM, EMULATED = sys.argv[3], sys.argv[4], sys.argv[5] == "EMULATED"
+MPI_CALLS, NM, MODE = arguments(5, "SIMCLR_TRAIN MPIRUN MPI_CALLS NM NVCC|EMULATED")[2:]
+EMULATED = MODE == "EMULATED"
 GPUS = 4
 os.environ["EMULATOR_DEVICES"] = str(GPUS)
 if not EMULATED:
@@ -84,13 +85,13 @@ with Folder() as folder:
     step = min(cpu.losses)
     apart = abs(float(one.losses[step]) / float(cpu.losses[step]) - 1)
     check(cpu.code == 0 and apart < 1e-4, f"... and the CPU's first loss: {apart:.1e}", cpu)
-    told = subprocess.run([PROGRAM, "evaluate", folder / "images_2", "--set", "run.device=cuda", "--labels", "0", "--k", "5"],
+    evaluated = subprocess.run([PROGRAM, "evaluate", folder / "images_2", "--set", "run.device=cuda", "--labels", "0", "--k", "5"],
                           capture_output=True, text=True, timeout=120)
     top1 = f"{one.knn[max(one.knn)]:.4f}"
-    check(told.returncode == 0 and re.search(rf"^ +5  {top1} ", told.stdout, re.MULTILINE),
-          f"evaluated on a GPU: the last k-NN of training, {top1}: {told.stdout}{told.stderr}")
+    check(evaluated.returncode == 0 and re.search(rf"^ +5  {top1} ", evaluated.stdout, re.MULTILINE),
+          f"evaluated on a GPU: the last k-NN of training, {top1}: {evaluated.stdout}{evaluated.stderr}")
 
-    # Two GPUs, stopped in mid-epoch, go on on four; and on the CPU's own terms: other GPUs, other shards, the same run.
+    # Two GPUs, stopped in mid-epoch, resume on four: other GPUs, other shards, the same run.
     parts = folder / "resumed"
     stopped = run(2, dict(GPU, **{"train.stop_at_step": 8}), parts)
     check(stopped.code == 75, "stopped after step 8", stopped)
@@ -110,7 +111,7 @@ with Folder() as folder:
     diverged = run(2, dict(GPU, **{"optimizer.base_lr": 1e30}), folder / "diverged")
     check(diverged.code == 5 and "not finite" in diverged.output, "non-finite on GPUs: exit code 5", diverged)
 
-    # A step takes no memory and waits for nobody: ten more steps, not one such call more.
+    # A step neither allocates nor synchronizes: ten more steps, not one such call more.
     counts = []
     for steps in (6, 16):
         calls = folder / f"waits_{steps}"
@@ -146,7 +147,7 @@ with Folder() as folder:
         imports |= {word for word in text.split() if word.startswith("MPI_")}
     noted = {word for word in subprocess.run([NM, "-D", "--defined-only", MPI_CALLS], capture_output=True, text=True).stdout.split()
              if word.startswith("MPI_")}
-    quiet = {"MPI_Error_string", "MPI_Get_library_version", "MPI_Initialized", "MPI_Finalized"}  # local, talk to nobody
+    quiet = {"MPI_Error_string", "MPI_Get_library_version", "MPI_Initialized", "MPI_Finalized"}  # local, no communication
     check(imports and imports - noted <= quiet, f"every MPI function of the program is watched: {imports - noted}")
 
     # A rank that dies or stands still on its GPU ends the job.

@@ -83,7 +83,7 @@ def packed_is_refused(folder):
     ended = run(2, FILES | {"data.format": "packed", "data.path": damaged}, folder / "run_damaged")
     check(ended.code == 3 and ended.output.count("cut off") == 1, "a file that is cut off, on two ranks", ended)
     ended = pack(["--config", folder / "stl10.yaml", "--output", "/dev/full"])
-    check(ended.code == 6, "an output that is no file", ended)
+    check(ended.code == 6, "an output that is not a file", ended)
     ended = pack(["--output", folder / "x"])
     check(ended.code == 2 and "pack requires --config and --output" in ended.output, "no configuration", ended)
 

@@ -46,7 +46,7 @@ def evaluation(folder):
     check(trained.code == 0, "an encoder is trained", trained)
     at_end = [m for m in trained.metrics if "knn_top1" in m][-1]
     check(0 < at_end["alignment"] < 4 and at_end["uniformity"] < 0 and 1 < at_end["effective_rank"] <= 16,
-          "alignment, uniformity and effective rank stand beside the k-NN", trained)
+          "alignment, uniformity and effective rank are reported with the k-NN", trained)
 
     reports = {}
     for ranks, words in {0: [], 2: ["--batch", 1], 3: ["--batch", 100, "--set", "run.threads=2"]}.items():
@@ -132,7 +132,7 @@ def class_folders(folder):
     result = command(words)
     rows = [line.split() for line in result.output.splitlines()[-3:]]
     check(result.code == 0 and rows[0] == ["0", "1"] and [r[:2] for r in rows[1:]] == [["0", "photo_a"], ["1", "photo_b"]],
-          "columns of the confusion matrix can be told apart", result)
+          "columns of the confusion matrix can be distinguished", result)
     (images / "test").rename(folder / "elsewhere")
     refused(3, ["the data set has no test images", "DIR/val"], words, 2)
 

@@ -60,7 +60,7 @@ def round_trip(folder):
     check(on.code == 0 and info_line(on.checkpoints[-1], "init_sha256") != [], "a resume does not read the file", on)
     other = run(1, longer, folder / "again2")
     check(other.code == 2 and "started from the weights of a file" in other.output, "a resume without it is refused", other)
-    # A mistyped name is told before data are read, here of a folder that is not there; a dry run reads the whole file.
+    # A mistyped name is reported before data are read, here from a missing folder; a dry run reads the whole file.
     typo = run(2, MADE | {"model.init_from": folder / "gone", "data.format": "image_folder", "data.path": folder / "none"}, folder / "typo")
     check(typo.code == 6 and f"model.init_from: cannot read {folder / 'gone'}" in typo.output, "a name without a file is refused first", typo)
     dry = run(1, MADE | {"model.init_from": encoder}, folder / "dry", ["--dry-run"])

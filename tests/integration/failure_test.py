@@ -1,4 +1,4 @@
-"""Ranks that die, stall or disagree, and numbers that blow up: the job ends in time, says why once, leaves nobody."""
+"""Ranks that die, stall or disagree, and numbers that blow up: the job ends in time, reports the reason once, leaves no process."""
 
 import os
 import resource
@@ -68,7 +68,7 @@ with Folder() as folder:
     check(other.code == 75 and "was written with other libraries" in other.output and "AVX," in other.output,
           "a resume with fewer instruction sets warns", other)
 
-    # Rank 0 may not let a file grow any more: all end in order with its reason, the checkpoints stay.
+    # Rank 0 can no longer let a file grow: all ranks end in order with its reason, the checkpoints stay.
     for name, every, allowed, file in [("metrics", 40, lambda size: size + 1, "metrics.jsonl"),
                                        ("checkpoint", 10, lambda size: size + 30000, "checkpoints/step_")]:
         place = folder / f"full_{name}"
@@ -86,7 +86,7 @@ with Folder() as folder:
               len(os.listdir(place / "checkpoints")) == len(result.checkpoints), "whole checkpoints and nothing else", result)
         check(gone(place), "no process is left", result)
 
-    # Long work before the first step is no stall: drawing and hashing the images takes some seconds.
+    # Long work before the first step is not a stall: drawing and hashing the images takes some seconds.
     patient = dict(SMALL, **{"data.synthetic.train_images": 60000, "train.max_steps": 2, "evaluate.knn.every_epochs": 0,
                              "train.timeout_s": 2})
     result = run(0, patient, folder / "patient")

@@ -82,7 +82,7 @@ def read(path):
 
 
 def check_status(place, state, reason=""):
-    """state: None where there may be no status.json."""
+    """state: None where status.json may be missing."""
     text = read(place / "status.json").decode()
     if text if state is None else f'"{state}"' not in text or reason not in text:
         odd.append((f"{place.name}: status.json does not say {state}", text))

@@ -184,7 +184,7 @@ def damaged(place, name):
     row(name, it, (3,), ("rank 1 (", ".png"), since=since)
 
 
-@fault("the images are gone on rank 1 of 2 alone while the job trains")
+@fault("the images vanish on rank 1 of 2 alone while the job trains")
 def lost(place, name):
     it, folder = apart(IMAGES, place, write_image_folder)
     it.trains()

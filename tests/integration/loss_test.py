@@ -91,16 +91,16 @@ def same_numbers_on_any_ranks(folder):
                 g1, g2 = folder / "g1.npy", folder / "g2.npy"
                 result = run([a, b, "--precision", precision, "--json", "--grad1", g1, "--grad2", g2] + options, ranks)
                 check(result.code == 0, f"{images} images, {letter}, {precision} {options}, {ranks} ranks", result)
-                told = json.loads(result.output)
-                told.pop("ranks")
-                seen[ranks] = (json.dumps(told), g1.read_bytes(), g2.read_bytes())
+                report = json.loads(result.output)
+                report.pop("ranks")
+                seen[ranks] = (json.dumps(report), g1.read_bytes(), g2.read_bytes())
             check(len(set(seen.values())) == 1, f"{images} images, {letter}, {precision}: the same bytes for {list(seen)} ranks")
-            told = json.loads(seen[0][0])
+            report = json.loads(seen[0][0])
             number = lambda name, default: float(options[options.index(name) + 1]) if name in options else default
             right = plain_loss(first + second, number("--temperature", 0.5), number("--margin", 0.0), "--decoupled" in options)
             limit = 1e-12 if precision == "fp64" else max(1e-6, 5e-8 / number("--temperature", 0.5))
-            check(abs(told["loss"] - right) <= limit * max(abs(right), 1e-3), f"loss {told['loss']}, expected {right}")
-            check((told["batch"], told["columns"], told["positives_per_anchor"], told["negatives_per_anchor"]) ==
+            check(abs(report["loss"] - right) <= limit * max(abs(right), 1e-3), f"loss {report['loss']}, expected {right}")
+            check((report["batch"], report["columns"], report["positives_per_anchor"], report["negatives_per_anchor"]) ==
                   (images, 9, 1, 2 * images - 2), "what an anchor sees")
 
 

@@ -44,7 +44,7 @@ with Folder() as tmp:
         dry, held = finish(BASE | case, tmp / name.split(",")[0], ["--dry-run"])
         found = re.search(r"peak memory per rank: (\d+) MB: feature maps (\d+),.*; (\d+) MB available, enough for "
                           r"a global batch of .*?(\d+)", dry)
-        check(found, f"{name}: --dry-run tells the memory", None if found else dry)
+        check(found, f"{name}: --dry-run reports the memory", None if found else dry)
         predicted, maps, available, largest = map(int, found.groups())
         _, peak = finish(BASE | case, tmp / name.replace(" ", "_"))
         check(abs(predicted - peak) < 0.1 * peak, f"{name}: {predicted} MB are said, {peak:.0f} MB are the peak")

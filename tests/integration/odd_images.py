@@ -11,12 +11,11 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import time
 
-from program import SMALL, Folder, Run, check, command, environment, fail, run, write_png
+from program import SMALL, Folder, Run, arguments, check, command, environment, fail, run, write_png
 
-ODD = pathlib.Path(sys.argv[3]).resolve()
+ODD = pathlib.Path(arguments(3, "SIMCLR_TRAIN MPIRUN FOLDER")[2]).resolve()
 BATCH = 8
 SETTINGS = {k: v for k, v in SMALL.items() if not k.startswith("data.synthetic")} | {
     "data.format": "image_folder", "train.global_batch": BATCH, "train.shards": 2, "train.epochs": 1, "checkpoint.every_epochs": 0,
@@ -83,8 +82,8 @@ def all_together(folder, refused):
     for ranks, result in results.items():
         check(result.code == 0 and len(result.losses) == steps, f"skip on {ranks} rank(s): {steps} steps of {len(names)} images", result)
     check(results[1].losses == results[2].losses, "with the same losses")
-    told = [re.findall(r"files skipped so far: (\d+)", r.output) for r in results.values()]
-    check(told[0] == told[1] and 0 < int(told[0][-1]) <= refused, f"{told[0][-1]} files skipped of the {refused} that were refused alone; the rest was left over by the last step")
+    skipped = [re.findall(r"files skipped so far: (\d+)", r.output) for r in results.values()]
+    check(skipped[0] == skipped[1] and 0 < int(skipped[0][-1]) <= refused, f"{skipped[0][-1]} skipped of the {refused} that were refused alone; the rest was left over by the last step")
 
 
 with Folder() as root:

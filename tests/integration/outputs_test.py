@@ -42,9 +42,9 @@ with Folder() as tmp:
     first = run(1, SETTINGS | {"train.stop_at_step": 8}, tmp / "a")
     check(first.code != 0 and first.status["state"] == "stopped", "the run stops", first)
     check("stopped: train.stop_at_step" in (first.folder / "report.html").read_text(), "and its report says so")
-    # Steps 9 to 11 are lost: what the first file says of them must not stay beside what the resume says.
+    # Steps 9 to 11 are lost: their lines in the first file must not stay next to those of the resumed run.
     lost = run(1, SETTINGS | {"train.stop_at_step": 11, "checkpoint.every_steps": 100}, tmp / "a")
-    check(lost.checkpoints[-1].name == "step_00000011.safetensors", "goes on to step 11", lost)
+    check(lost.checkpoints[-1].name == "step_00000011.safetensors", "continues to step 11", lost)
     lost.checkpoints[-1].unlink()
     resumed = run(1, SETTINGS, tmp / "a")
     check(resumed.code == 0 and len(event_files(tmp / "a")) == 3, "three starts, three event files", resumed)
@@ -58,7 +58,7 @@ with Folder() as tmp:
         print("skipped: TensorBoard's reader, since the Python package tensorboard is not installed")
 
     made = subprocess.run([PROGRAM, "report", tmp / "a"], capture_output=True, text=True)
-    check(made.returncode == 0 and "curves up to step 15, images as of the last evaluation" in made.stdout, "report makes it anew")
+    check(made.returncode == 0 and "curves up to step 15, images as of the last evaluation" in made.stdout, "report writes it again")
     again = (tmp / "a" / "report.html").read_text()
     check(again.count("<img ") == page.count("<img ") and again.count("<figure") == page.count("<figure"), "with the same parts")
 

@@ -159,7 +159,7 @@ def other(place, name):
 
 
 def find_in_memory(pid, pattern):
-    """The addresses at which these bytes stand in the writable memory of a process."""
+    """The addresses of these bytes in the writable memory of a process."""
     found = []
     with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
         for line in maps:

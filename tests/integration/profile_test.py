@@ -75,6 +75,6 @@ with Folder() as tmp:
     none = run(1, SETTINGS | {"train.max_steps": 2}, tmp / "none", ["--profile"])
     check(none.code == 0 and "--profile: no step was measured" in none.output, "or says that there is nothing", none)
     dry = run(1, SETTINGS, tmp / "dry", ["--profile", "--dry-run"])
-    check(dry.code == 2 and "--profile measures training steps, and --dry-run runs none" in dry.output, "--dry-run is no step", dry)
+    check(dry.code == 2 and "--profile measures training steps, and --dry-run runs none" in dry.output, "--profile with --dry-run is refused", dry)
     zero = run(1, SETTINGS, tmp / "zero", ["--profile", "0"])
     check(zero.code == 2 and "--profile" in zero.output, "nor are none", zero)

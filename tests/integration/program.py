@@ -1,6 +1,6 @@
-"""Runs simclr_train under mpirun in a temporary folder and reads what it leaves. Standard library only.
+"""Runs simclr_train under mpirun in a temporary folder and reads the files it leaves. Standard library only.
 
-Each test script gets the path of the program as its first argument and calls check(); the first false one ends it.
+Each test script gets the program and mpirun as its first two arguments and calls check(); the first false one ends it.
 """
 
 import hashlib
@@ -18,13 +18,20 @@ import zlib
 
 import survivors
 
-# A shell starts what it puts in the background with SIGINT ignored, nohup with SIGHUP, and a program that ignores a signal
-# at its start ignores it for good: the tests send both.
+# A shell starts background jobs with SIGINT ignored, nohup with SIGHUP, and a program inherits what is ignored. The tests
+# send both signals.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-PROGRAM = pathlib.Path(sys.argv[1]).resolve()
-MPIRUN = sys.argv[2]
+
+def arguments(count, names="SIMCLR_TRAIN MPIRUN"):
+    """The first `count` words of the command line; ends with one line of usage when there are fewer."""
+    if len(sys.argv) <= count:
+        sys.exit(f"usage: {pathlib.Path(sys.argv[0]).name} {names}; ctest -V -N -R program_ prints whole command lines")
+    return sys.argv[1:count + 1]
+
+
+PROGRAM, MPIRUN = pathlib.Path(arguments(2)[0]).resolve(), arguments(2)[1]
 
 # Small enough that eight ranks on two cores take seconds, large enough to have every kind of layer.
 SMALL = {
@@ -53,7 +60,7 @@ CIFAR_RECORD = 3073
 
 
 def write_cifar(folder, records=20):
-    """Five training files and a test file of so many records each, no two images alike."""
+    """Five training files and a test file of `records` records each, no two images alike."""
     folder.mkdir()
     for file, name in enumerate(["test_batch"] + [f"data_batch_{i}" for i in range(1, 6)]):
         (folder / f"{name}.bin").write_bytes(b"".join(

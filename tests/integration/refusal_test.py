@@ -33,7 +33,7 @@ with Folder() as folder:
     check(not place.exists(), "no run folder was made")
     (folder / "run.yaml").write_text("{}\n")
 
-    # A precision that the CPU does not have. The library is told of less than there is, as its users can.
+    # A precision that the CPU does not have: the library is limited to an older instruction set, as its users can do.
     os.environ["DNNL_MAX_CPU_ISA"] = "AVX512_CORE"
     expect(2, [("run.precision: bf16", "AVX512_BF16", "write fp32")], run(2, dict(SMALL, **{"run.precision": "bf16", "run.device": "cpu"}), place))
     del os.environ["DNNL_MAX_CPU_ISA"]
@@ -65,7 +65,7 @@ with Folder() as folder:
     result = subprocess.run([PROGRAM, "info", folder / "run.yaml"], capture_output=True, text=True)
     check(result.returncode == 6 and "run.yaml" in result.stderr + result.stdout, "info of a foreign file: 6")
 
-    # A folder that another run works in; it goes on undisturbed.
+    # A folder that another run uses; that run continues undisturbed.
     busy = folder / "busy"
     first = start(2, dict(SMALL, **{"run.threads": 1, "train.epochs": 2000}), busy)
     check(wait_for(lambda: (busy / "status.json").exists()), "the first run has begun")
@@ -86,6 +86,6 @@ with Folder() as folder:
     check("layer2.0.downsample.0.weight [16, 8, 1, 1]" in parameters and "reduction ordered" in facts
           and "peak memory per rank: " in facts.splitlines()[-1], "--dry-run lists the parameters, then what a run would be", dry)
     check(dry.code == 0 and "1 positive and 62 negatives per anchor" in dry.output and not (folder / "dry").exists(),
-          "--dry-run tells what an anchor sees and leaves nothing", dry)
+          "--dry-run reports what an anchor sees and leaves no files", dry)
     shown = run(0, dict(SMALL, **{"optimizer.lr_scaling": "linear"}), folder / "shown", ["--print-config"])
     check(shown.code == 0 and "0.00625" in shown.output, "--print-config shows the scaled learning rate", shown)

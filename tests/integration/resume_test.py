@@ -31,7 +31,7 @@ with Folder() as folder:
                 check(rest.losses == straight.losses and rest.knn == straight.knn, "same losses and k-NN", rest)
                 check(rest.state_hash() == straight.state_hash(), "same weights, statistics and optimizer state", rest)
 
-    # A kill without warning loses only what came after the last checkpoint.
+    # SIGKILL loses only the steps after the last checkpoint.
     slow = dict(SMALL, **{"run.threads": 1, "train.epochs": 60, "checkpoint.every_steps": 4})
     straight = run(1, slow, folder / "kill_straight")
     place = folder / "killed"
@@ -47,14 +47,14 @@ with Folder() as folder:
     check(rest.code == 0 and rest.losses == straight.losses and rest.state_hash() == straight.state_hash(),
           "killed and resumed: same losses and weights", rest)
 
-    # A damaged newest checkpoint is named and passed over.
+    # A damaged newest checkpoint is named and skipped.
     newest = rest.checkpoints[-1]
     data = bytearray(newest.read_bytes())
     data[len(data) // 2] ^= 1
     newest.write_bytes(data)
     again = run(2, slow, place)
     check(again.code == 0 and newest.name in again.output, "a flipped bit is noticed and the file named", again)
-    check(again.weights_hash() == straight.weights_hash(), "and the run goes on from the one before", again)
+    check(again.weights_hash() == straight.weights_hash(), "and the run resumes from the one before", again)
 
     # Other mathematics is refused with old and new value; more of what is none is allowed.
     other = run(1, dict(slow, **{"loss.temperature": 0.5}), place)
@@ -66,7 +66,7 @@ with Folder() as folder:
     allowed["resume.allow"] = "[temperature, epochs]"
     other = run(1, allowed, place)
     check(other.code == 0 and "loss.temperature: 0.2 -> 0.5, train.epochs: 60 -> 61, as resume.allow says" in other.output
-          and other.status["step"] == 305, "what it names goes on, with a word in the log", other)
+          and other.status["step"] == 305, "the allowed differences resume, with a line in the log", other)
     other = run(1, dict(slow, **{"data.synthetic.train_images": 161}), place)
     check(other.code in (2, 3) and "train" in other.output, "other images are refused", other)
 

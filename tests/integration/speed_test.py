@@ -5,14 +5,14 @@ import pathlib
 import subprocess
 import sys
 
-from program import check, environment, fail
+from program import arguments, check, environment, fail
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 from speed.scaling import Link, Work, communication_seconds, compute_seconds, gather_seconds, step_seconds, sum_seconds  # noqa: E402
 from speed.run import median, mpirun  # noqa: E402
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
-STEP_RUN, SUM_RUN = (pathlib.Path(word).resolve() for word in sys.argv[3:5])
+STEP_RUN, SUM_RUN = (pathlib.Path(word).resolve() for word in arguments(4, "SIMCLR_TRAIN MPIRUN STEP_RUN SUM_RUN")[2:])
 TINY = ["model.encoder.depth=10", "model.encoder.width=8", "model.projector.hidden=16", "model.projector.output=16", "data.image_size=16",
         "train.global_batch=32", "run.threads=1"]
 
@@ -67,13 +67,13 @@ def formulas():
     check(communication_seconds(work, 8, link) > communication_seconds(work, 2, link) > 0, "more ranks exchange more")
 
 
-def missing_pytorch_is_told():
+def missing_pytorch_is_reported():
     done = subprocess.run([sys.executable, SCRIPTS / "step_table.py", "--torch", "/bin/false"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True)
-    check(done.returncode == 1 and "--torch" in done.stderr and done.stderr.count("\n") == 1, f"told: {done.stderr.strip()}")
+    check(done.returncode == 1 and "--torch" in done.stderr and done.stderr.count("\n") == 1, f"reported: {done.stderr.strip()}")
 
 
 formulas()
-missing_pytorch_is_told()
+missing_pytorch_is_reported()
 steps_of_any_rank_count()
 sums_take_time()

@@ -1,16 +1,15 @@
-"""SIGUSR1 to mpirun, SIGTERM to one rank: a checkpoint at the same step on all ranks, exit code 75, and the run goes on.
+"""SIGUSR1 to mpirun, SIGTERM to one rank: a checkpoint at the same step on all ranks, exit code 75, and the run can be resumed.
 
 stop_test.py PROGRAM MPIRUN SLOW_INIT: a library that makes MPI_Init of a rank slow (slow_init.cpp)
 """
 
 import os
 import signal
-import sys
 import time
 
-from program import SMALL, Folder, check, finish, pids_of, run, start, wait_for
+from program import SMALL, Folder, arguments, check, finish, pids_of, run, start, wait_for
 
-SLOW_INIT = sys.argv[3]
+SLOW_INIT = arguments(3, "SIMCLR_TRAIN MPIRUN SLOW_INIT")[2]
 
 with Folder() as folder:
     settings = dict(SMALL, **{"run.threads": 1, "train.epochs": 30})
@@ -29,7 +28,7 @@ with Folder() as folder:
         check(stopped.code == 75, f"{name}: exit code 75", stopped)
         step = stopped.status["step"]
         check(stopped.status["state"] == "stopped" and 0 < step < 150 and
-              stopped.status["checkpoint"] == f"checkpoints/step_{step:08d}.safetensors", "status.json tells it", stopped)
+              stopped.status["checkpoint"] == f"checkpoints/step_{step:08d}.safetensors", "status.json names it", stopped)
         rest = run(4, settings, place)
         check(rest.code == 0 and rest.losses == straight.losses and rest.weights_hash() == straight.weights_hash(),
               f"{name}: resumed to the same bits", rest)
@@ -81,7 +80,7 @@ with Folder() as folder:
     check(rest.code == 0 and rest.knn == straight.knn and rest.losses == straight.losses and
           rest.weights_hash() == straight.weights_hash(), "the evaluation is made by the run that resumes", rest)
 
-    # A machine that is taken away while the run reads its data: nothing is trained yet, and it is no failure.
+    # Stopped while the run still reads its data: nothing is trained yet, and it is not a failure.
     slow = dict(settings, **{"data.synthetic.train_images": 200000})
 
     def stopped_early(place, number, rank):
@@ -103,7 +102,7 @@ with Folder() as folder:
               f"it says so once: {lines}", stopped)
         return stopped
 
-    # In MPI_Init, where nobody can be asked yet.
+    # In MPI_Init, when ranks cannot communicate yet.
     for number, whom in [(signal.SIGUSR1, "mpirun"), (signal.SIGTERM, "rank 1")]:
         place = folder / f"init_{number}"
         waits = folder / f"init_{number}.waits"

@@ -1,5 +1,5 @@
 """One training step of ResNet-34 and ResNet-50 against PyTorch in float64: loss, all gradients, batch norm's running
-statistics, the updated weights. Both sides start from the same file; the views (flips and grays alone) are made here anew
+statistics, the updated weights. Both sides start from the same file; the views (flips and grays alone) are recomputed here
 from the random words that docs/views.md writes down. Without PyTorch and torchvision it is skipped and says so."""
 
 from program import *

@@ -1,5 +1,6 @@
 """Winograd convolutions in whole runs: the same bits on 1, 2, 4 and 8 ranks, the recorded algorithms after a resume and in
-evaluate, and the way out where they cannot be had. Where the library has none, the runs are direct ones, and that is said."""
+evaluate, and the remedy where Winograd is not available. Where the library has none, the runs use direct convolutions and
+report that."""
 
 import hashlib
 import json
@@ -81,7 +82,7 @@ with Folder() as folder:
     check(reports[0] == reports[1] == reports[2], "batches of 1, 7 and 256 images: the same numbers")
     check(reports[0]["knn"][0]["top1"] == one.knn[10], "the k-NN that the training said at its end")
 
-    # A run from before there was a choice goes on with direct convolutions.
+    # A run from before there was a choice resumes with direct convolutions.
     place = folder / "older"
     check(run(1, WIDE | DIRECT | {"train.stop_at_step": 5}, place).code == 75, "stopped")
     edit_metadata(only_checkpoint(place), without_choice)
@@ -89,7 +90,7 @@ with Folder() as folder:
     check(rest.code == 0 and "Winograd" not in rest.output and "other convolution plans" not in rest.output, "an older checkpoint", rest)
     check(rest.losses == direct.losses and rest.state_hash() == direct.state_hash(), "has the bits of direct convolutions", rest)
 
-    # A run from before the shards shared a transform of the weights goes on with those of each shard.
+    # A run from before the shards shared a transform of the weights resumes with those of each shard.
     place = folder / "each_shard"
     check(run(1, WIDE | {"train.stop_at_step": 5}, place).code == 75, "stopped")
     plans = recorded(only_checkpoint(place))
@@ -97,7 +98,7 @@ with Folder() as folder:
     of_each = plans.replace("winograd_shared", "winograd")
     edit_metadata(only_checkpoint(place), lambda metadata: metadata.update({"environment.plans": of_each}))
     rest = run(2, WIDE, place)
-    check(rest.code == 0 and "other convolution plans" not in rest.output, "goes on", rest)
+    check(rest.code == 0 and "other convolution plans" not in rest.output, "resumes", rest)
     check(recorded(rest.checkpoints[-1]) == of_each, "with the recorded algorithms")
     same = [step for step in one.losses if rest.losses[step] == one.losses[step]]
     check(same[:5] == list(one.losses)[:5] and (len(same) < 10) == there, f"which have other bits from there on: {same}", rest)
@@ -115,13 +116,13 @@ with Folder() as folder:
         looked_at = without_avx512(evaluate(folder / "one", "--k", 5))
         check(looked_at.code == 0 and "computed with direct ones here" in looked_at.output, "but its encoder can be looked at", looked_at)
         rest = without_avx512(command(2, WIDE | ALLOWED, place))
-        check(rest.code == 0 and "model.convolution: auto -> direct, as resume.allow says" in rest.output, "the way out", rest)
+        check(rest.code == 0 and "model.convolution: auto -> direct, as resume.allow says" in rest.output, "resume.allow switches to direct", rest)
     else:
         print("skipped: this processor or its oneDNN has no Winograd convolution")
         rest = run(2, WIDE | ALLOWED, place)
         check(rest.code == 0, "allowed by name", rest)
     whole = run(4, WIDE, folder / "one", extra=["--resume", "none"])
-    check(whole.losses == one.losses, "started anew: the same losses", whole)
+    check(whole.losses == one.losses, "started from scratch: the same losses", whole)
     place = folder / "resumed"
     check(run(1, WIDE | {"train.stop_at_step": 5}, place).code == 75, "stopped")
     rest = run(4, WIDE, place)

@@ -1,7 +1,7 @@
 """What scripts/slurm/job.sh decides, with stand-ins for srun, mpirun, scontrol and the program: which launcher, whether the
 job is run again, with which code it ends. scripts/slurm/test_cluster.sh holds the same against a real Slurm.
 
-Each stand-in is a shell script in a folder of its own, first in PATH; the program writes the status.json that a test wants.
+Each stand-in is a shell script in a folder of its own, first in PATH; the program writes the status.json that a test asks for.
 """
 
 import os
@@ -99,7 +99,7 @@ class Job(unittest.TestCase):
         self.assertEqual(self.requeued, ["7"])
         self.assertIn("stopped at step 9", self.output)
 
-    def test_a_requeue_that_slurm_refuses_is_told(self):
+    def test_a_requeue_that_slurm_refuses_is_reported(self):
         self.assertEqual(self.job(STATE="stopped", STEP=9, CODE=75, REFUSE_REQUEUE=1), 75, self.output)
         self.assertEqual(self.requeued, [])
         self.assertIn("scontrol did not requeue it; submit the job again", self.output)
@@ -142,7 +142,7 @@ class Job(unittest.TestCase):
         codes = [self.job(STATE="stopped", STEP=9, CODE=75) for _ in range(4)]
         self.assertEqual(codes, [75] * 4)
         self.assertEqual(len(self.requeued), 3, "the first has brought nine steps; then two that bring none are allowed")
-        self.assertIn("not requeued: 3 starts in a row", self.output)
+        self.assertIn("not requeued: 3 consecutive starts", self.output)
 
     def test_a_new_step_clears_the_count(self):
         for step in (9, 9, 9, 10, 10, 10):
@@ -195,7 +195,7 @@ class Job(unittest.TestCase):
         self.assertEqual(self.job(SLURM_SUBMIT_DIR=self.folder), 2)
         self.assertIn("submit from the repository's root, or set SIMCLR_ROOT", self.output)
         self.assertEqual(self.job(SIMCLR_PROGRAM=self.folder / "none"), 2)
-        self.assertIn("name it with SIMCLR_PROGRAM", self.output)
+        self.assertIn("set SIMCLR_PROGRAM", self.output)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class Mutations(unittest.TestCase):
         self.assertEqual(made(text), [("reduction", "  ;\n  next();\n")])
         self.assertEqual(made("  const auto all = ranks_.all_gather(send);\n"), [])
 
-    def test_what_is_no_behavior_is_left_alone(self):
+    def test_text_without_behavior_is_left_alone(self):
         for text in ('// a + b\n', 'log("a + b");\n', "/* a < b */\n", "#if A > B\n", "c = '+';\n", "static_assert(a + b == c);\n",
                      "v.reserve(n + 1);\n", 'fail(kUsage, "{} of {}", i + 1, n - 1);\n'):
             self.assertEqual(made(text), [], text)

@@ -159,6 +159,8 @@ def drill(mpiexec, binary, name, folder):
 
 
 def main():
+    if len(sys.argv) < 3:
+        sys.exit("usage: drill_test.py MPIRUN DRILL_PROGRAM [NAME...]")
     mpiexec, binary, *names = sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix="simclr_drill_") as folder:
         results = [drill(mpiexec, binary, name, pathlib.Path(folder)) for name in names or DRILLS]

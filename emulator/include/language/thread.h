@@ -26,7 +26,7 @@
 // no other thread-local variables.
 #define __shared__ thread_local
 
-// Set by the scheduler whenever another thread goes on.
+// Set by the scheduler whenever it switches threads.
 extern uint3 threadIdx;
 extern uint3 blockIdx;
 extern dim3 blockDim;

@@ -51,7 +51,7 @@ TEST_F(CudnnBackend, TensorRefusesImpossibleShapes) {
     EXPECT_EQ(finalized_tensor({.alignment = alignment}), CUDNN_STATUS_BAD_PARAM) << alignment;
 }
 
-TEST_F(CudnnBackend, AttributesAreSetBeforeFinalisingAndReadAfter) {
+TEST_F(CudnnBackend, AttributesAreSetBeforeFinalizingAndReadAfter) {
   const Handle t = make_tensor(objects_, {});
   int64_t count = -1, dims[8] = {};
   const auto read = [&](cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t room) {
@@ -131,7 +131,7 @@ TEST_F(CudnnBackend, OperationRefusesShapesThatDoNotFit) {
   EXPECT_EQ(finalized_operation(fields), CUDNN_STATUS_BAD_PARAM);
 }
 
-TEST_F(CudnnBackend, GraphTakesFinalisedOperations) {
+TEST_F(CudnnBackend, GraphTakesFinalizedOperations) {
   const Handle graph = objects_.make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   EXPECT_EQ(cudnnBackendFinalize(graph), CUDNN_STATUS_BAD_PARAM);
   const Handle operation = make_operation(objects_, kForwardPass, usual());

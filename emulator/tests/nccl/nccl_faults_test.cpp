@@ -35,7 +35,7 @@ class NcclFaults : public NcclTest {
     EXPECT_EQ(ncclAllReduce(data.data(), data.data(), 4, ncclFloat32, ncclSum, comm, stream), ncclInvalidUsage)
         << "a broken communicator takes nothing more";
   }
-  // Runs a collective that will not complete beside what a watchdog does: it waits for ncclCommGetAsyncError, and the
+  // Runs a collective that will not complete next to a watchdog, which waits for ncclCommGetAsyncError, and the
   // collective ends when this rank aborts, no sooner. Returns the error.
   ncclResult_t abort_after_error(const std::function<void(ncclComm_t, float*)>& collective) {
     const ncclComm_t mine = std::exchange(comm, nullptr);
@@ -48,7 +48,7 @@ class NcclFaults : public NcclTest {
         EXPECT_EQ(ncclCommGetAsyncError(mine, &status), ncclSuccess);
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      EXPECT_FALSE(ended) << "what is under way does not complete by itself";
+      EXPECT_FALSE(ended) << "pending work does not complete on its own";
       EXPECT_EQ(ncclCommAbort(mine), ncclSuccess);
     });
     const auto begin = std::chrono::steady_clock::now();
@@ -88,7 +88,7 @@ TEST_F(NcclFaults, DifferentCounts) {
 }
 
 TEST_F(NcclFaults, BytesForElements) {
-  // On one rank, with memory enough: only the other ranks can tell.
+  // On one rank, with memory enough: only the other ranks can notice.
   const size_t count = is_last() ? 16 * sizeof(float) : 16;
   ASSERT_EQ(ncclAllGather(data.data(), data.data() + kRoom, count, ncclFloat32, comm, stream), ncclSuccess);
   expect_disagreement("it is ncclAllGather of 64 x float32", "it is ncclAllGather of 16 x float32");
@@ -123,7 +123,7 @@ TEST_F(NcclFaults, ASkippedCollective) {
 TEST_F(NcclFaults, ARankThatDoesNotCome) {
   if (!is_last()) {
     ASSERT_EQ(ncclAllReduce(data.data(), data.data(), 4, ncclFloat32, ncclSum, comm, stream), ncclSuccess);
-    EXPECT_THAT(outcome(), testing::AnyOf(ncclSystemError, ncclRemoteError));  // the first to notice tells the others
+    EXPECT_THAT(outcome(), testing::AnyOf(ncclSystemError, ncclRemoteError));  // the first to notice informs the others
     if (outcome() == ncclSystemError) {
       EXPECT_THAT(reason(), testing::AllOf(HasSubstr("ncclAllReduce of 4 x float32"), HasSubstr("for " + last())));
     }
@@ -142,7 +142,7 @@ TEST_F(NcclFaults, ARankThatHasDestroyedItsCommunicator) {
 }
 
 // NVIDIA's guide: when a rank fails, every other one has to abort its own communicator.
-TEST_F(NcclFaults, PeersHearOfAnAbortAndWaitOn) {
+TEST_F(NcclFaults, PeersNoticeAnAbortAndKeepWaiting) {
   if (is_last()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     EXPECT_EQ(ncclCommAbort(std::exchange(comm, nullptr)), ncclSuccess);

@@ -197,7 +197,7 @@ TEST_F(Nccl, WorkIsOrderedByStreams) {
   cudaStreamDestroy(other);
 }
 
-TEST_F(Nccl, TellsOfItself) {
+TEST_F(Nccl, ReportsItsProperties) {
   int count = -1, user_rank = -1, device = -1, version = 0;
   EXPECT_EQ(ncclCommCount(comm, &count), ncclSuccess);
   EXPECT_EQ(ncclCommUserRank(comm, &user_rank), ncclSuccess);
