@@ -7,6 +7,7 @@
 #include "src/comm/agreement.h"
 #include "src/commands/trained_encoder.h"
 #include "src/data/npy_header.h"
+#include "src/train/knn_evaluation.h"
 
 namespace simclr {
 namespace {

@@ -13,6 +13,7 @@
 #include "src/commands/trained_encoder.h"
 #include "src/config/enum_names.h"
 #include "src/evaluate/label_subset.h"
+#include "src/train/knn_evaluation.h"
 
 namespace simclr {
 namespace {
@@ -53,12 +54,12 @@ struct Selected {
   std::vector<int32_t> labels;
   int64_t width = 0;
 
-  ProbeData view() const { return {{values.data(), static_cast<int64_t>(labels.size()), width, width}, labels}; }
+  ProbeData view() const { return {{values.data(), std::ssize(labels), width, width}, labels}; }
 };
 
 Selected select(const ProbeData& from, const std::vector<int64_t>& rows) {
   Selected selected{.values = {}, .labels = {}, .width = from.features.cols};
-  selected.values.reserve(rows.size() * static_cast<size_t>(selected.width));
+  selected.values.reserve(rows.size() * selected.width);
   for (const int64_t row : rows) {
     selected.values.insert(selected.values.end(), from.features.row(row), from.features.row(row) + selected.width);
     selected.labels.push_back(from.labels[row]);
@@ -82,7 +83,7 @@ class Evaluation {
   EvaluationReport run() {
     bank_ = with_labels(encoder_.open_bank(), "train");
     queries_ = with_labels(encoder_.open(Split::kTest), "test");
-    const auto classes = static_cast<int64_t>(bank_.dataset->class_names().size());
+    const int64_t classes = std::ssize(bank_.dataset->class_names());
     const int32_t highest = *std::max_element(queries_.labels.begin(), queries_.labels.end());
     if (highest >= classes)
       throw AgreedError(
@@ -132,8 +133,7 @@ class Evaluation {
         line.say(fmt::format("C = {:g}, iteration {}, gradient {:.1e}", c, so_far.iterations, so_far.gradient));
       };
     };
-    ProbeReport report{
-        .percent = percent, .images = static_cast<int64_t>(rows.size()), .chosen = {}, .solution = {}, .scores = {}};
+    ProbeReport report{.percent = percent, .images = std::ssize(rows), .chosen = {}, .solution = {}, .scores = {}};
     report.chosen.c = command_.c;
     if (command_.c == 0) {
       const HeldOutSplit split = hold_out(bank_.labels, rows, seed);

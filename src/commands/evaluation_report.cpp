@@ -1,5 +1,7 @@
 #include "src/commands/evaluation_report.h"
 
+#include "kernels/common/numbers.h"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -68,8 +70,7 @@ std::string describe_matrix(const EvaluationReport& r, const ProbeScores& scores
     text += fmt::format("  {:>{}.19} ", names.rows[t], width);
     for (size_t p = 0; p < classes; ++p) {
       const int64_t count = scores.confusion[t * classes + p];
-      text += count == 0 ? "    ."
-                         : fmt::format(" {:>4.0f}", 100.0 * static_cast<double>(count) / static_cast<double>(all));
+      text += count == 0 ? "    ." : fmt::format(" {:>4.0f}", 100.0 * as_double(count) / as_double(all));
     }
     text += '\n';
   }
@@ -104,8 +105,8 @@ Json as_json(const ProbeReport& p, size_t classes) {
   for (const auto& [c, loss, top1] : p.chosen.tried)
     tried.push_back({{"c", c}, {"held_out_loss", loss}, {"held_out_top1", top1}});
   for (size_t t = 0; t < classes; ++t) {
-    const auto row = p.scores.confusion.begin() + static_cast<ptrdiff_t>(t * classes);
-    confusion.push_back(std::vector<int64_t>(row, row + static_cast<ptrdiff_t>(classes)));
+    const auto row = p.scores.confusion.begin() + t * classes;
+    confusion.push_back(std::vector<int64_t>(row, row + classes));
   }
   return {{"labels_percent", p.percent},
           {"images", p.images},

@@ -22,7 +22,7 @@ constexpr std::string_view kProjector = "projector.", kMean = ".running_mean";
 class OwnTensors {
  public:
   void read(const SafetensorsFile& file, const SafetensorsEntry& entry) {
-    auto& memory = memory_.emplace_back(static_cast<size_t>(entry.end - entry.begin));
+    auto& memory = memory_.emplace_back(entry.end - entry.begin);
     file.read(entry, memory.data());
     tensors_.push_back({entry.name, entry.type, entry.shape, memory.data()});
   }

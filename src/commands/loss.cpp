@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/common/numbers.h"
 #include "src/base/print.h"
 #include "src/base/sha256.h"
 #include "src/base/version.h"
@@ -23,8 +24,8 @@ namespace {
 // Time after which the watchdog names a rank that is gone or makes no progress. A rank does not beat while it computes,
 // so the time grows with the work; 1 GFLOP/s is slower than any supported processor.
 double time_limit_s(const ViewPair& views, int ranks) {
-  const double rows = 2 * static_cast<double>(views.images());
-  return 600 + 6 * rows * rows * static_cast<double>(views.columns()) / 1e9 / ranks;
+  const double rows = 2 * as_double(views.images());
+  return 600 + 6 * rows * rows * as_double(views.columns()) / 1e9 / ranks;
 }
 
 // agree_on(), with what to do when memory runs out.
@@ -94,7 +95,7 @@ class Computation {
   // The part of a buffer that belongs to a range of images.
   template <typename Number>
   std::span<Number> part(std::vector<Number>& all, ImageRange range) const {
-    const int64_t per_image = static_cast<int64_t>(all.size()) / views_.images();
+    const int64_t per_image = std::ssize(all) / views_.images();
     return std::span(all).subspan(range.first * per_image, range.count * per_image);
   }
   template <typename Number>

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 #include "src/config/faults.h"
 
 namespace simclr {
@@ -23,16 +24,15 @@ double sum_of(int64_t begin, int64_t end, const Term& term) {
 template <typename T, typename F>
 void for_each_number(std::span<const T> grad_z, int view, const ViewPair& views, F&& f) {
   for (int64_t image = 0; image < views.images(); ++image) {
-    for (int64_t c = 0; c < views.columns(); ++c)
-      f(static_cast<double>(grad_z[(2 * image + view) * views.columns() + c]));
+    for (int64_t c = 0; c < views.columns(); ++c) f(as_double(grad_z[(2 * image + view) * views.columns() + c]));
   }
 }
 
 }  // namespace
 
 double mean_of(std::span<const double> losses) {
-  const auto count = static_cast<int64_t>(losses.size());
-  return sum_of(0, count, [&](int64_t k) { return losses[k]; }) / static_cast<double>(count);
+  const int64_t count = std::ssize(losses);
+  return sum_of(0, count, [&](int64_t k) { return losses[k]; }) / as_double(count);
 }
 
 // Scaled by the largest, so that no square overflows or vanishes.
@@ -45,7 +45,7 @@ double gradient_norm(std::span<const T> grad_z, int view, const ViewPair& views)
   return largest * std::sqrt(sum_of(0, views.images(), [&](int64_t image) {
            const T* row = &grad_z[(2 * image + view) * columns];
            return sum_of(0, columns, [&](int64_t c) {
-             const double x = static_cast<double>(row[c]) / largest;
+             const double x = as_double(row[c]) / largest;
              return x * x;
            });
          }));
@@ -63,7 +63,7 @@ std::vector<std::byte> gradient_bytes(std::span<const T> grad_z, int view, const
     if (!std::isfinite(x))
       fail(ExitCode::kDiverged, "the gradient is not finite, although all inputs are; please report it");
     if (views.type() == NpyType::kFloat32)
-      put(static_cast<float>(x));
+      put(to_float(x));
     else
       put(x);
   });

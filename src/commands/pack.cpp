@@ -7,6 +7,7 @@
 #include "kernels/augment/resize.h"
 #include "kernels/common/error.h"
 #include "kernels/common/exec.h"
+#include "kernels/common/numbers.h"
 #include "kernels/common/parallel.h"
 #include "src/base/log.h"
 #include "src/commands/part_progress.h"
@@ -40,7 +41,7 @@ void add_split(const Dataset& dataset, Split split, int64_t shorter, int threads
   std::vector<Slot> slots(threads * kImagesAThread);
   CpuExec exec;
   exec.threads = threads;
-  const auto block = static_cast<int64_t>(slots.size());
+  const int64_t block = std::ssize(slots);
   for (int64_t first = 0; first < dataset.count(); first += block) {
     const int64_t count = std::min(block, dataset.count() - first);
     parallel_for(exec, count, [&](int64_t k, int) { prepare(dataset, first + k, shorter, slots[k]); });
@@ -87,7 +88,7 @@ void pack(const PackCommand& command, int ranks) {
   writer.finish();
   const uintmax_t bytes = std::filesystem::file_size(command.output);
   log_info("{}: {} training and {} test images, {:.1f} MB; train with --set data.format=packed --set data.path={}",
-           shown_path(command.output), train->count(), test->count(), static_cast<double>(bytes) * 1e-6,
+           shown_path(command.output), train->count(), test->count(), as_double(bytes) * 1e-6,
            shown_path(command.output));
 }
 

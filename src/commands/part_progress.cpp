@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "kernels/common/numbers.h"
 #include "src/base/log.h"
 #include "src/base/progress_line.h"
 
@@ -26,7 +27,7 @@ PartProgress::~PartProgress() {
 void PartProgress::at(int64_t done, int64_t total) {
   if (!shown_ || done <= 0) return;
   const double elapsed = monotonic_seconds() - start_s_;
-  const double left = elapsed * static_cast<double>(total - done) / static_cast<double>(done);
+  const double left = elapsed * as_double(total - done) / as_double(done);
   say(fmt::format("{} of {}, left {}", done, total, format_duration(left)));
 }
 

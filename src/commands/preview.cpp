@@ -17,7 +17,7 @@ std::string write_preview(const PreviewCommand& command, const ConfigSource& sou
   const std::vector<AugmentedPair> pairs = draw_pairs(*dataset, settings, 0, command.rows, side);
   const RgbImage grid = grid_of(rows_of(pairs));
   write_file_durably(command.output, encode_png(grid));
-  const auto rows = static_cast<int64_t>(pairs.size());
+  const int64_t rows = std::ssize(pairs);
   return fmt::format(
       "{}: {} x {} pixels, {} row{}: image, view 1, view 2\n"
       "the first {} of the {} images of step 1 ({}, seed {}), views of {} x {} pixels{}{}\n",

@@ -60,12 +60,6 @@ Opened open_on_root(const EncoderSource& source) {
 
 }  // namespace
 
-std::vector<int32_t> labels_of(const Dataset& dataset) {
-  std::vector<int32_t> labels(dataset.count());
-  for (size_t i = 0; i < labels.size(); ++i) labels[i] = dataset.label(static_cast<int64_t>(i));
-  return labels;
-}
-
 TrainedEncoder::TrainedEncoder(const EncoderSource& source, Runtime& runtime) : runtime_(runtime) {
   runtime_.discover_ranks();
   runtime_.watch_start();
@@ -202,7 +196,7 @@ FeatureSource TrainedEncoder::feature_source(const Dataset& dataset, EncoderOutp
 }
 
 FeatureMatrix TrainedEncoder::encode(const Dataset& dataset, EncoderOutput output, const std::string& name) {
-  FeatureMatrix all{Buffer(static_cast<size_t>(dataset.count() * width(output)) * sizeof(float)), {}};
+  FeatureMatrix all{Buffer(dataset.count() * width(output) * sizeof(float)), {}};
   all.view = {all.memory.as<float>().data(), dataset.count(), width(output), width(output)};
   encode_in_parts(dataset, output, name, [&](int64_t first, ConstMatrix rows) {
     std::copy_n(rows.data, rows.elements(), all.view.row(first));
@@ -217,8 +211,8 @@ void TrainedEncoder::encode_in_parts(const Dataset& dataset, EncoderOutput outpu
       make_evaluation_source(run.context, dataset, view(), geometry_.local_shards, geometry_.samples(), beat());
   const FeatureSource source = feature_source(dataset, output, *images);
   const int64_t cols = source.feature_size, ranks = topology().size, round = ranks * source.call_images;
-  const Buffer own(static_cast<size_t>(source.call_images * cols) * sizeof(float));  // [call_images, cols]
-  const Buffer all(static_cast<size_t>(round * cols) * sizeof(float));               // [W * call_images, cols]
+  const Buffer own(source.call_images * cols * sizeof(float));  // [call_images, cols]
+  const Buffer all(round * cols * sizeof(float));               // [W * call_images, cols]
   PartProgress progress(is_first(), name);
   for (int64_t begin = 0; begin < dataset.count(); begin += round) {
     const int64_t first = begin + topology().rank * source.call_images;

@@ -82,6 +82,4 @@ class TrainedEncoder {
   HostMatrix host_outputs_;
 };
 
-std::vector<int32_t> labels_of(const Dataset& dataset);
-
 }  // namespace simclr

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 #include "src/config/enum_names.h"
 #include "src/config/key_table.h"
 
@@ -64,7 +65,7 @@ std::string sha256_hex(std::string_view text) {
 }  // namespace
 
 double scaled_learning_rate(const Settings& settings) {
-  const auto batch = static_cast<double>(settings.train.global_batch);
+  const double batch = as_double(settings.train.global_batch);
   switch (settings.optimizer.lr_scaling) {
     case LrScaling::kNone:
       return settings.optimizer.base_lr;

@@ -1,5 +1,6 @@
 #include "src/train/divergence.h"
 
+#include "kernels/common/numbers.h"
 #include "kernels/optimizer_update/optimizer_update.h"
 #include "src/comm/heartbeat.h"
 
@@ -7,7 +8,7 @@ namespace simclr {
 
 void NonFiniteFlag::check(const double* loss, std::span<const float> gradients) {
   const ProfileSpan span(run_.context.profiler(), {OpKind::kOptimizer, "gradients", "finite"},
-                         [&] { return Work{.bytes = static_cast<double>(gradients.size_bytes())}; });
+                         [&] { return Work{.bytes = as_double(gradients.size_bytes())}; });
   const Exec& exec = run_.context.exec();
   int* flag = flag_.as<int>().data();
   flag_non_finite(exec, std::span(loss, 1), flag);

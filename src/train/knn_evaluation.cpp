@@ -3,15 +3,12 @@
 #include "src/comm/agreement.h"
 
 namespace simclr {
-namespace {
 
 std::vector<int32_t> labels_of(const Dataset& dataset) {
   std::vector<int32_t> labels(dataset.count());
-  for (size_t i = 0; i < labels.size(); ++i) labels[i] = dataset.label(static_cast<int64_t>(i));
+  for (int64_t i = 0; i < dataset.count(); ++i) labels[i] = dataset.label(i);
   return labels;
 }
-
-}  // namespace
 
 std::string reason_without_knn(const TrainingSetup& setup) {
   if (!setup.bank().has_labels()) return "the training images have no labels";

@@ -21,6 +21,8 @@ namespace simclr {
 // Receives the features of an evaluation while they exist; the caller sets their step.
 using SeeFeatures = std::function<void(EvaluationFeatures)>;
 
+std::vector<int32_t> labels_of(const Dataset& dataset);
+
 // The reason why these data sets have no k-NN accuracy; "" if they have one.
 std::string reason_without_knn(const TrainingSetup& setup);
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/common/numbers.h"
 #include "src/base/memory.h"
 #include "src/comm/agreement.h"
 #include "src/comm/gather.h"
@@ -50,7 +51,7 @@ MemoryLimit limit_of(std::span<const MemoryDemand> demands, int64_t held) {
 std::vector<MemoryDemand> memory_demands(int rank, std::span<const MemoryClaim> claims) {
   const MemoryClaim& mine = claims[rank];
   std::vector<MemoryDemand> demands;
-  for (size_t i = 0; i < static_cast<size_t>(mine.bound_count); ++i) {
+  for (int32_t i = 0; i < mine.bound_count; ++i) {
     MemoryDemand demand{.bound = i, .allowed = mine.bounds.at(i).bytes};
     for (const MemoryClaim& claim : claims) {
       if (!stands_under(claim, mine.node, mine.bounds.at(i))) continue;
@@ -63,9 +64,7 @@ std::vector<MemoryDemand> memory_demands(int rank, std::span<const MemoryClaim> 
 }
 
 std::optional<MemoryDemand> find_overdraft(std::span<const MemoryDemand> demands) {
-  const auto share = [](const MemoryDemand& d) {
-    return static_cast<double>(d.bytes) / std::max(static_cast<double>(d.allowed), 1.0);
-  };
+  const auto share = [](const MemoryDemand& d) { return as_double(d.bytes) / std::max(as_double(d.allowed), 1.0); };
   const auto worst = std::max_element(demands.begin(), demands.end(),
                                       [&](const auto& a, const auto& b) { return share(a) < share(b); });
   if (worst == demands.end() || share(*worst) * (1 - kDoubt) <= 1) return std::nullopt;

@@ -31,7 +31,7 @@ struct MemoryClaim {
 
 // A bound of this rank, and what all ranks under that bound will hold together.
 struct MemoryDemand {
-  size_t bound = 0;  // index into MemoryClaim::bounds
+  int32_t bound = 0;  // index into MemoryClaim::bounds
   int64_t bytes = 0;
   int64_t allowed = 0;
   int ranks = 0;  // this one included

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "kernels/common/numbers.h"
 #include "src/augment/view_loader.h"
 #include "src/base/memory.h"
 #include "src/device/choose_device.h"
 
 namespace simclr {
 namespace {
+
+constexpr int64_t kFloatBytes = sizeof(float);
 
 int64_t state_bytes(const TrainingSetup& p) {
   int64_t elements = 0;
@@ -17,18 +20,18 @@ int64_t state_bytes(const TrainingSetup& p) {
     elements += product;
   }
   for (const auto& buffer : p.model.store().buffers()) elements += buffer.elements;
-  return (elements + p.model.store().element_count()) * static_cast<int64_t>(sizeof(float));
+  return (elements + p.model.store().element_count()) * kFloatBytes;
 }
 
 int64_t batch_bytes(const TrainingSetup& p) {
-  return p.geometry.local_rows() * 3 * p.view.size * p.view.size * static_cast<int64_t>(sizeof(float));
+  return p.geometry.local_rows() * 3 * p.view.size * p.view.size * kFloatBytes;
 }
 
 // The features of bank and test images on every rank, and three batches: bank, test and embeddings.
 int64_t evaluation_bytes(const TrainingSetup& p) {
   if (p.settings.evaluate.knn.every_epochs == 0) return 0;
   const int64_t images = p.bank().count() + p.test_set->count();
-  return images * p.model.representation_size() * static_cast<int64_t>(sizeof(float)) + 3 * batch_bytes(p);
+  return images * p.model.representation_size() * kFloatBytes + 3 * batch_bytes(p);
 }
 
 bool stores_products(const TrainingSetup& p) {
@@ -36,7 +39,7 @@ bool stores_products(const TrainingSetup& p) {
 }
 
 std::string megabytes(int64_t bytes) {
-  return fmt::format("{:.0f}", static_cast<double>(bytes) * 1e-6);
+  return fmt::format("{:.0f}", as_double(bytes) * 1e-6);
 }
 
 }  // namespace
@@ -44,25 +47,25 @@ std::string megabytes(int64_t bytes) {
 MemoryNeed memory_need(const TrainingSetup& p) {
   MemoryNeed need;
   const bool cpu = p.context.device().is_cpu();
-  const int64_t gradients = static_cast<int64_t>(p.model.store().gradients().size_bytes()), state = state_bytes(p);
-  const int64_t values = p.model.store().element_count() * static_cast<int64_t>(sizeof(float));
-  need.feature_maps = static_cast<int64_t>(p.model.activation_bytes());
+  const int64_t gradients = p.model.store().gradients().size_bytes(), state = state_bytes(p);
+  const int64_t values = p.model.store().element_count() * kFloatBytes;
+  need.feature_maps = p.model.activation_bytes();
   need.parameters = state + gradients;
-  need.loss = static_cast<int64_t>(p.loss->memory_bytes());
-  need.scratch = static_cast<int64_t>(p.context.allocated_bytes()) - need.feature_maps - need.parameters - need.loss;
+  need.loss = p.loss->memory_bytes();
+  need.scratch = p.context.allocated_bytes() - need.feature_maps - need.parameters - need.loss;
   // On the CPU the weights are initialized: they are resident, and counted above.
   const int64_t resident = resident_bytes();
   need.program = resident - (cpu ? values : 0);
   need.file_pages = std::max<int64_t>(resident - anonymous_bytes(), 0);
-  need.batches = static_cast<int64_t>(batch_slots(p.workers, static_cast<size_t>(batch_bytes(p)))) * batch_bytes(p);
+  need.batches = batch_slots(p.workers, batch_bytes(p)) * batch_bytes(p);
   need.checkpoint = state;
   need.evaluation = evaluation_bytes(p);
   return need;
 }
 
 MemoryNeed scale_batch(const MemoryNeed& need, const TrainingSetup& p, int64_t global_batch) {
-  const double factor = static_cast<double>(global_batch) / static_cast<double>(p.settings.train.global_batch);
-  const auto scaled = [](int64_t bytes, double by) { return static_cast<int64_t>(static_cast<double>(bytes) * by); };
+  const double factor = as_double(global_batch) / as_double(p.settings.train.global_batch);
+  const auto scaled = [](int64_t bytes, double by) { return static_cast<int64_t>(as_double(bytes) * by); };
   MemoryNeed other = need;
   other.feature_maps = scaled(need.feature_maps, factor);
   other.batches = scaled(need.batches, factor);
@@ -76,7 +79,7 @@ MemoryLimit memory_limit(const TrainingSetup& p, const Topology& topology) {
   const int64_t available = available_memory_bytes();
   if (available > 0) limit.host = available / topology.local_size + resident_bytes();
   // What the setup has allocated is no longer free.
-  if (!p.context.device().is_cpu()) limit.device = free_gpu_bytes() + static_cast<int64_t>(p.context.allocated_bytes());
+  if (!p.context.device().is_cpu()) limit.device = free_gpu_bytes() + p.context.allocated_bytes();
   return limit;
 }
 

@@ -23,7 +23,7 @@ void SkippedFiles::report(Collectives& collectives) {
   for (BadFiles* list : lists_) {
     for (const std::string& sentence : list->take_new()) mine += sentence + "\n";
   }
-  const std::vector<int64_t> sizes = gather(collectives, static_cast<int64_t>(mine.size()));
+  const std::vector<int64_t> sizes = gather(collectives, std::ssize(mine));
   std::set<std::string> found;
   for (int rank = 0; rank < collectives.size(); ++rank) {
     if (sizes[rank] == 0) continue;

@@ -1,5 +1,6 @@
 #include "src/train/start_block.h"
 
+#include "kernels/common/numbers.h"
 #include "src/base/version.h"
 #include "src/checkpoint/safetensors_header.h"
 #include "src/comm/nccl_collectives.h"
@@ -59,7 +60,7 @@ std::vector<std::string> describe_start(const StartFacts& f) {
                   "hold {:.0f} MB",
                   count(p.geometry.shards, "shard"), count(p.geometry.images_per_shard, "image"),
                   p.geometry.local_shards, p.geometry.samples(), s.data.image_size, s.data.image_size,
-                  p.model.step_flops() * 1e-9, static_cast<double>(p.context.allocated_bytes()) * 1e-6),
+                  p.model.step_flops() * 1e-9, as_double(p.context.allocated_bytes()) * 1e-6),
       promise(s, f.topology.size),
   };
 }

@@ -18,7 +18,7 @@ namespace simclr {
 namespace {
 
 std::span<const float> values_of(const NamedTensor& t) {
-  return {static_cast<const float*>(t.data), static_cast<size_t>(elements_of(t.shape))};
+  return std::span(static_cast<const float*>(t.data), elements_of(t.shape));
 }
 
 constexpr std::chrono::milliseconds kWait(100);  // between two beats while a checkpoint is being written
@@ -75,7 +75,7 @@ std::string StateIo::describe_drift() {
     context_.device().download(&mine.emplace_back(), hash, sizeof *hash);
     beat_();
   }
-  std::vector<uint64_t> all(mine.size() * static_cast<size_t>(collectives_.size()));  // [W, tensors]
+  std::vector<uint64_t> all(mine.size() * collectives_.size());  // [W, tensors]
   collectives_.all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
   std::string text;
   size_t named = 0, more = 0;

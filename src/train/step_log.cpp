@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/common/numbers.h"
 #include "src/base/log.h"
 #include "src/comm/heartbeat.h"
 #include "src/train/embedding_evaluation.h"
@@ -75,7 +76,7 @@ void StepLog::write_line(PendingLine& line) {
 // With the share of the time that steps waited for images, of the steps since the last line in the log.
 void StepLog::write_progress(const PendingLine& line, double loss, bool in_log) {
   waited_s_ += line.data_wait_s;
-  stepped_s_ += static_cast<double>(setup_.geometry.global_images()) / std::max(line.images_per_s, 1e-9);
+  stepped_s_ += as_double(setup_.geometry.global_images()) / std::max(line.images_per_s, 1e-9);
   const auto text = fmt::format("epoch {}  loss {:.4f}  lr {:.3g}  {:.0f} images/s  data {:.0f} %", line.epoch, loss,
                                 line.learning_rate, line.images_per_s, std::min(100 * waited_s_ / stepped_s_, 100.0));
   if (in_log) waited_s_ = stepped_s_ = 0;

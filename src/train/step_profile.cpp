@@ -48,7 +48,7 @@ void StepProfile::begin_step(int64_t number) {
 void StepProfile::end_step() {
   if (!profiler_.recording()) return;
   profiler_.end_step();
-  if (static_cast<int64_t>(profiler_.steps().size()) == steps_) write();
+  if (std::ssize(profiler_.steps()) == steps_) write();
 }
 
 void StepProfile::finish() {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "kernels/common/numbers.h"
 #include "src/augment/view_loader.h"
 #include "src/comm/agreement.h"
 #include "src/comm/gather.h"
@@ -33,8 +34,7 @@ std::string agree_on_data(Collectives& collectives, const Dataset& train, const 
 
 ScheduleDrops make_drops(const ScheduleSettings& s, int64_t steps_per_epoch) {
   ScheduleDrops drops{.milestones = {}, .gamma = s.gamma};
-  for (const double epoch : s.milestones)
-    drops.milestones.push_back(std::llround(epoch * static_cast<double>(steps_per_epoch)));
+  for (const double epoch : s.milestones) drops.milestones.push_back(std::llround(epoch * as_double(steps_per_epoch)));
   return drops;
 }
 
@@ -72,7 +72,7 @@ TrainingSetup::TrainingSetup(const Settings& s, const Topology& topology, const 
                      {.batch = s.train.global_batch, .columns = s.model.projector.output, .shards = geometry.shards})),
       optimizer(make_optimizer(context, model.store(), s.optimizer)),
       schedule(s.schedule.type, scaled_learning_rate(s),
-               std::llround(s.schedule.warmup_epochs * static_cast<double>(plan->steps_per_epoch())), total_steps(),
+               std::llround(s.schedule.warmup_epochs * as_double(plan->steps_per_epoch())), total_steps(),
                make_drops(s.schedule, plan->steps_per_epoch())) {}
 
 int64_t TrainingSetup::total_steps() const {

@@ -38,11 +38,11 @@ TEST(MemoryCheck, CountsInAGroupOnlyItsOwnRanks) {
                                      claim(0, 500, {host})};
   for (const int rank : {0, 1, 2}) EXPECT_FALSE(overdraft_of(rank, claims)) << rank;
   claims[1].bytes = 760;
-  EXPECT_EQ(overdraft_of(1, claims)->bound, 1u);
+  EXPECT_EQ(overdraft_of(1, claims)->bound, 1);
   EXPECT_EQ(overdraft_of(1, claims)->ranks, 1);
   EXPECT_FALSE(overdraft_of(0, claims)) << "1360 of 1300 may be a claim that is too large";
   claims[0].bytes = 690;
-  EXPECT_EQ(overdraft_of(0, claims)->bound, 2u);
+  EXPECT_EQ(overdraft_of(0, claims)->bound, 2);
   EXPECT_EQ(overdraft_of(0, claims)->ranks, 2);
   EXPECT_FALSE(overdraft_of(2, claims));
 }
