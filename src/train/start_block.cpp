@@ -18,7 +18,7 @@ std::string promise(const Settings& s, int ranks) {
         "threads",
         s.train.shards);
   }
-  return fmt::format("reduction fastest: results depend on the number of ranks, {}, by rounding", ranks);
+  return fmt::format("reduction fastest: runs on another number of ranks than {} are equal up to rounding", ranks);
 }
 
 std::string device_and_precision(bool cpu, Precision precision) {
