@@ -112,7 +112,15 @@ run_again() {
 on_warning() {
   signals=$((signals + 1))
   say "SIGUSR1: asking the training for a checkpoint"
-  [ -z "$child" ] || kill -USR1 "$child" 2>/dev/null || true  # it may just have ended: its exit code shows
+  [ -z "$child" ] || hand_on
+}
+# To the launcher, again and again until it ends: mpirun loses a signal that comes before it has started its ranks, and
+# a second request changes nothing. A child that has just ended needs none.
+hand_on() {
+  kill -USR1 "$child" 2>/dev/null || true
+  [ -z "$repeater" ] || return 0
+  (while sleep 3 && kill -USR1 "$child" 2>/dev/null; do :; done) &
+  repeater=$!
 }
 # scancel, a preemption, the time limit: the ranks have got SIGTERM too, and save. What becomes of the job is Slurm's
 # decision: a canceled one must not come back.
@@ -136,7 +144,7 @@ wait_for_child() {
 # train ARGUMENTS...: runs simclr_train with them, and exits with its code.
 train() {
   local code=0 before="" state reason
-  child="" signals=0 ended=0
+  child="" repeater="" signals=0 ended=0
   trap on_warning USR1
   trap on_end TERM
   [ -x "$program" ] || die "$program does not exist; build it, or set SIMCLR_PROGRAM"
@@ -150,9 +158,10 @@ train() {
   child=$!
   if [ "$signals" -gt 0 ]; then  # it came before there was anybody to hand it to: the launcher needs a moment
     sleep 1
-    kill -USR1 "$child" 2>/dev/null || true  # as above
+    hand_on
   fi
   wait_for_child
+  [ -z "$repeater" ] || kill "$repeater" 2>/dev/null || true
 
   state=$(status state) reason=$(status reason)
   if [ -n "$before" ] && [ "$(cksum <"$run/status.json")" = "$before" ]; then

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 from program import SMALL, Folder, check, finish, pids_of, start, wait_for
@@ -53,12 +54,19 @@ def verdict_of_job(folder, before, after, code):
     return job.returncode, (place / "requeued").exists(), job.stdout + job.stderr
 
 
+def ask_launcher(process, number):
+    """As job.sh does: mpirun loses a signal that comes before it has started its ranks."""
+    while process.poll() is None:
+        process.send_signal(number)
+        time.sleep(3)
+
+
 def stop_at(place, ranks, number, whom, delay_s, slow_start):
     settings = dict(SETTINGS, **{"data.synthetic.train_images": 20000}) if slow_start else SETTINGS
     process = start(ranks, settings, place)
     time.sleep(delay_s)
     if whom == "launcher":
-        process.send_signal(number)
+        threading.Thread(target=ask_launcher, args=(process, number), daemon=True).start()
     else:
         wait_for(lambda: pids_of(place), 20)  # mpirun takes a moment to start them
         pids = pids_of(place)

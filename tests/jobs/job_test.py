@@ -20,10 +20,10 @@ for word in "$@"; do if [ "$word" = --print-config ]; then
   printf 'run:\\n  name: "a run"\\n  output_dir: "%s"\\n  seed: 1\\ndata:\\n  name: "wrong"\\n' "$FOLDER"
   exit
 fi; done
-trap 'touch "$FOLDER/asked"' USR1
+trap 'echo x >>"$FOLDER/asked"' USR1
 mkdir -p "$RUN"
 touch "$FOLDER/begun"
-[ -z "$HOLD" ] || until [ -e "$FOLDER/asked" ]; do sleep 0.05; done
+[ -z "$HOLD" ] || until [ -e "$FOLDER/asked" ] && [ "$(wc -l <"$FOLDER/asked")" -ge "${ASKS:-1}" ]; do sleep 0.05; done
 [ -z "$STATE" ] || printf '{\\n  "state": "%s",\\n  "reason": "asked, to stop",\\n  "step": %s,\\n  "exit_code": null,\\n  "pid": %s\\n}\\n' "$STATE" "$STEP" $$ >"$RUN/status.json"
 exit "$CODE"
 """
@@ -152,6 +152,11 @@ class Job(unittest.TestCase):
     def test_the_warning_is_handed_on(self):
         self.assertEqual(self.hold_and_send(signal.SIGUSR1, STATE="stopped", STEP=9, CODE=75), 75, self.output)
         self.assertTrue((self.folder / "asked").exists())
+        self.assertEqual(self.requeued, ["7"])
+
+    def test_the_warning_is_repeated(self):
+        # mpirun loses one that comes before it has started its ranks.
+        self.assertEqual(self.hold_and_send(signal.SIGUSR1, STATE="stopped", STEP=9, CODE=75, ASKS=2), 75, self.output)
         self.assertEqual(self.requeued, ["7"])
 
     def test_slurms_own_end_is_left_to_slurm(self):
