@@ -184,7 +184,8 @@ def main():
         finally:
             copy.write_text(text, encoding="utf-8")
         verdicts.append(verdict)
-        print(f"{verdict:12s} {path}:{mutation.line(text)}: {mutation.kind}: {mutation.describe(text)}", flush=True)
+        word, _, test = verdict.partition(" by ")
+        print(f"{word:12s} {path}:{mutation.line(text)}: {mutation.kind}: {mutation.describe(text)}{f'  [{test}]' if test else ''}", flush=True)
     survived = verdicts.count("survived")
     made = sum(v == "survived" or v.startswith("caught") for v in verdicts)
     print(f"made {made}, caught {made - survived}, survived {survived}; not counted: {verdicts.count('not compiled')} that do not "

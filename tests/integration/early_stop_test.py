@@ -119,7 +119,7 @@ with Folder() as folder:
         # mpirun itself takes every other signal as the order to kill its ranks.
         whom = rng.choice(["one rank", "all ranks"] + (["launcher"] if number == signal.SIGUSR1 or ranks == 0 else []))
         delay_s, slow_start = rng.uniform(0, 2), rng.random() < 0.5
-        place = folder / f"run_{rng.randrange(6)}"  # some of them are new, some go on
+        place = folder / f"run_{rng.randrange(6)}"  # some of them are new, some resume
         before = read(place / "status.json")
         result = stop_at(place, ranks, number, whom, delay_s, slow_start)
         if result is None:

@@ -32,7 +32,7 @@ def is_stopped(result, name, code=75):
 
 
 def stops(name, ranks, send):
-    """send(process, pids): the signals; the run then leaves with 75."""
+    """send(process, pids): the signals; the run then exits with 75."""
     place = folder / name.replace(" ", "_").replace("/", "_")
     process = in_training(ranks, place)
     send(process, pids_of(place))

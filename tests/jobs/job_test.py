@@ -123,7 +123,7 @@ class Job(unittest.TestCase):
         self.assertEqual(self.hold_and_send(signal.SIGUSR1, STATE="", CODE=138), 75, self.output)
         self.assertIn("(before the program had begun): requeued", self.output)
         self.assertEqual(self.requeued, ["7"])
-        self.assertEqual(self.job(STATE="", CODE=138), 138, "nobody has asked")
+        self.assertEqual(self.job(STATE="", CODE=138), 138, "no stop was requested")
         self.assertEqual(self.requeued, ["7"])
 
     def test_failures_are_not_run_again(self):

@@ -9,8 +9,8 @@
 
 #include "emulator/tests/cudnn/raw_graph.h"
 #include "kernels/conv2d/cudnn_graph.h"
-#include "tests/kernels/cudnn_plans/device_properties.h"
-#include "tests/kernels/cudnn_plans/resnet_convolutions.h"
+#include "tests/kernels/conv2d/cudnn_plans/device_properties.h"
+#include "tests/kernels/conv2d/cudnn_plans/resnet_convolutions.h"
 
 namespace simclr {
 namespace {
