@@ -16,14 +16,15 @@ import argparse
 import json
 import os
 import pathlib
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from speed import run
+
+ROOT = run.ROOT
 CONFIG = ROOT / "configs" / "imagenet100.yaml"
 WARM_UP = 32  # images, as bench/loader_run.cpp
 
@@ -67,10 +68,7 @@ def head(options):
     import PIL
     import torch
     import torchvision
-    cpu = next((line.split(":")[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-                if line.startswith("model name")), platform.processor())
-    commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], stdout=subprocess.PIPE, text=True)
-    print(f"{cpu}; commit {commit.stdout.strip()}, PyTorch {torch.__version__}, torchvision {torchvision.__version__}, "
+    print(f"{run.machine()}; commit {run.commit()}, PyTorch {torch.__version__}, torchvision {torchvision.__version__}, "
           f"Pillow {PIL.__version__}; {options.images} images, medians of {options.rounds} rounds (smallest to largest)")
     print()
     print("| view | | images per second of one core | times torchvision |")
@@ -116,9 +114,7 @@ def main():
         sys.exit(f"{missing}; install torch and torchvision into a virtual environment and start this with its python")
     if not options.folder.is_dir():
         sys.exit(f"{options.folder} is not a folder; name one with class folders of JPEG or PNG files")
-    if not (options.build / "CMakeCache.txt").exists():
-        subprocess.run(["cmake", "--preset", "cpu-release", "-B", str(options.build)], cwd=ROOT, check=True, stdout=sys.stderr)
-    subprocess.run(["cmake", "--build", str(options.build), "--target", "loader_run", "simclr_train"], check=True, stdout=sys.stderr)
+    run.build(options.build, ["loader_run", "simclr_train"])
     with tempfile.TemporaryDirectory() as folder:
         packed = pathlib.Path(folder) / "set.packed"
         subprocess.run([options.build / "simclr_train", "pack", "--config", CONFIG, "--set", f"data.path={options.folder}",

@@ -16,14 +16,15 @@ import argparse
 import json
 import os
 import pathlib
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from speed import run
+
+ROOT = run.ROOT
 
 
 def memory_bytes(name):
@@ -77,10 +78,7 @@ def call(words, threads):
 
 
 def head(options, torch_version):
-    cpu = next((line.split(":")[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-                if line.startswith("model name")), platform.processor())
-    commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], stdout=subprocess.PIPE, text=True)
-    print(f"{cpu}, {os.cpu_count()} cores, {options.threads} threads; commit {commit.stdout.strip()}, PyTorch {torch_version}; "
+    print(f"{run.machine()}, {options.threads} threads; commit {run.commit()}, PyTorch {torch_version}; "
           f"C = {options.columns}, temperature {options.temperature}; medians of {options.rounds} rounds of {options.repeats}")
     print()
     print("| 2B | | ms | times as fast as PyTorch | MB | error of the gradient |")
@@ -149,9 +147,7 @@ def main():
         import torch
     except ImportError as missing:
         sys.exit(f"{missing}; install torch and numpy into a virtual environment and start this with its python")
-    if not (options.build / "CMakeCache.txt").exists():
-        subprocess.run(["cmake", "--preset", "cpu-release", "-B", str(options.build)], cwd=ROOT, check=True, stdout=sys.stderr)
-    subprocess.run(["cmake", "--build", str(options.build), "--target", "loss_run", "simclr_train"], check=True, stdout=sys.stderr)
+    run.build(options.build, ["loss_run", "simclr_train"])
     head(options, torch.__version__)
     with tempfile.TemporaryDirectory() as folder:
         for rows in options.rows:
