@@ -95,7 +95,7 @@ ExitCode run_command(const CommandLine& line, Runtime& runtime) {
 int run_program(int argc, char** argv) {
   Runtime runtime;
   try {
-    if (takes_stop_requests(argc, argv)) handle_stop_signals();
+    if (takes_stop_requests(argc, argv)) install_signal_handlers();
     runtime.begin_start();
     runtime.start_mpi();
     const CommandLine line = agree_on(runtime.host(), [&] { return parse_command_line(argc, argv); });

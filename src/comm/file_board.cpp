@@ -22,7 +22,7 @@ using Line = std::array<char, 128>;
 
 uint64_t checksum(const Pulse& p) {
   return p.alive * 31 + p.progress * 37 + static_cast<uint64_t>(p.step) * 41 + static_cast<uint64_t>(p.phase) * 43 +
-         p.waiting * 47u + p.left * 53u + static_cast<uint64_t>(p.stop_signal) * 59 + p.heard_stop * 61u +
+         p.waiting * 47u + p.left * 53u + static_cast<uint64_t>(p.stop_signal) * 59 + p.knows_of_stop * 61u +
          p.begun * 67u;
 }
 
@@ -32,7 +32,7 @@ Line format(const Pulse& p) {
   const int length =
       std::snprintf(line.data(), line.size(), "%" PRIu64 " %" PRIu64 " %" PRId64 " %d %d %d %" PRId32 " %d %d %" PRIu64,
                     p.alive, p.progress, p.step, static_cast<int>(p.phase), p.waiting, p.left, p.stop_signal,
-                    p.heard_stop, p.begun, checksum(p));
+                    p.knows_of_stop, p.begun, checksum(p));
   line[length] = ' ';
   line.back() = '\n';
   return line;
@@ -42,15 +42,15 @@ Line format(const Pulse& p) {
 bool parse(Line line, Pulse& pulse) {
   line.back() = '\0';
   Pulse p;
-  int phase = 0, waiting = 0, left = 0, heard_stop = 0, begun = 0;
+  int phase = 0, waiting = 0, left = 0, knows_of_stop = 0, begun = 0;
   uint64_t sum = 0;
   const int fields =
       std::sscanf(line.data(), "%" SCNu64 " %" SCNu64 " %" SCNd64 " %d %d %d %" SCNd32 " %d %d %" SCNu64, &p.alive,
-                  &p.progress, &p.step, &phase, &waiting, &left, &p.stop_signal, &heard_stop, &begun, &sum);
+                  &p.progress, &p.step, &phase, &waiting, &left, &p.stop_signal, &knows_of_stop, &begun, &sum);
   p.phase = static_cast<Phase>(phase);
   p.waiting = waiting != 0;
   p.left = left != 0;
-  p.heard_stop = heard_stop != 0;
+  p.knows_of_stop = knows_of_stop != 0;
   p.begun = begun != 0;
   if (fields != 10 || sum != checksum(p)) return false;
   pulse = p;

@@ -25,10 +25,10 @@ struct Pulse {
   Phase phase = Phase::kStarting;
   bool waiting = false;  // inside a collective: waits for others, so it is not the culprit
   bool left = false;     // on its way out in order: no longer watched
-  // While the rank starts (start_stop.h): the signal that asks it to stop, 0: none; that it knows of one to any rank and
+  // While the rank starts (startup_stop.h): the signal that asks it to stop, 0: none; that it knows of one to any rank and
   // will not begin to train. begun: it is past its start.
   int32_t stop_signal = 0;
-  bool heard_stop = false, begun = false;
+  bool knows_of_stop = false, begun = false;
 };
 
 // beat() comes from the main thread, read() from any.

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "src/comm/shared_memory_room.h"
+#include "src/comm/shared_memory_space.h"
 
 namespace simclr {
 namespace {

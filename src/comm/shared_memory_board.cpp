@@ -14,7 +14,7 @@ struct alignas(64) SharedPulse {
   std::atomic<uint64_t> alive, progress;
   std::atomic<int64_t> step;
   std::atomic<int32_t> phase, stop_signal;
-  std::atomic<uint8_t> waiting, left, heard_stop, begun;
+  std::atomic<uint8_t> waiting, left, knows_of_stop, begun;
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(SharedPulse) == 64);
 
@@ -43,7 +43,7 @@ class SharedMemoryBoard final : public HeartbeatBoard {
     shared.waiting.store(mine.waiting, std::memory_order_relaxed);
     shared.left.store(mine.left, std::memory_order_relaxed);
     shared.stop_signal.store(mine.stop_signal, std::memory_order_relaxed);
-    shared.heard_stop.store(mine.heard_stop, std::memory_order_relaxed);
+    shared.knows_of_stop.store(mine.knows_of_stop, std::memory_order_relaxed);
     shared.begun.store(mine.begun, std::memory_order_relaxed);
     shared.alive.store(mine.alive, std::memory_order_release);
   }
@@ -58,7 +58,7 @@ class SharedMemoryBoard final : public HeartbeatBoard {
     pulse.waiting = shared.waiting.load(std::memory_order_relaxed) != 0;
     pulse.left = shared.left.load(std::memory_order_relaxed) != 0;
     pulse.stop_signal = shared.stop_signal.load(std::memory_order_relaxed);
-    pulse.heard_stop = shared.heard_stop.load(std::memory_order_relaxed) != 0;
+    pulse.knows_of_stop = shared.knows_of_stop.load(std::memory_order_relaxed) != 0;
     pulse.begun = shared.begun.load(std::memory_order_relaxed) != 0;
     return pulse;
   }

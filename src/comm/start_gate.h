@@ -1,5 +1,5 @@
 // The door between the start and the first step of this process. A stop before the first step ends all ranks at once,
-// with nothing saved (start_stop.h); after it the control word carries the stop and a checkpoint is written. A rank must
+// with nothing saved (startup_stop.h); after it the control word carries the stop and a checkpoint is written. A rank must
 // be on one side: once it has told the others that it knows of a stop, its main thread may not begin to train.
 #pragma once
 

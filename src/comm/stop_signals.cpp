@@ -35,7 +35,7 @@ void remember(int number) {
 
 }  // namespace
 
-void handle_stop_signals() {
+void install_signal_handlers() {
   static const std::vector<int> requests = [] {
     std::vector<int> found;
     for (const int number : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP, SIGXCPU})

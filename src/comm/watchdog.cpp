@@ -13,7 +13,7 @@
 #include "src/base/progress_line.h"
 #include "src/base/status_file.h"
 #include "src/comm/stall_detector.h"
-#include "src/comm/start_stop.h"
+#include "src/comm/startup_stop.h"
 #include "src/comm/stop_signals.h"
 
 namespace simclr {
@@ -98,7 +98,7 @@ void Watchdog::leave_start() {
   heartbeat_.gate().pass();
 }
 
-void Watchdog::begin_leaving() {
+void Watchdog::begin_shutdown() {
   std::lock_guard lock(mutex_);
   leaving_ = true;
   wake_.notify_all();
@@ -122,7 +122,7 @@ void Watchdog::run() {
   const double interval_s = board_->interval_s(options_.timeout_s);
   StallDetector detector(size, options_.timeout_s, interval_s, monotonic_seconds());
   std::vector<Pulse> pulses(size);
-  StartStop start_stop(kSecondsToHearOfAStop);
+  StartupStop startup_stop(kSecondsToHearOfAStop);
   std::optional<double> leaving_since_s;
   uint64_t alive = 0;
   std::unique_lock lock(mutex_);
@@ -133,7 +133,7 @@ void Watchdog::run() {
     Pulse mine = heartbeat_.read();
     mine.alive = ++alive;
     mine.left = leaving;
-    start_stop.fill(mine, heartbeat_.gate(), stop_signal(), pulses);
+    startup_stop.fill(mine, heartbeat_.gate(), stop_signal(), pulses);
     const bool starting = !leaving && !mine.begun;
     board_->publish(mine);
     const double now_s = monotonic_seconds();
@@ -145,13 +145,13 @@ void Watchdog::run() {
                 mine.step, false);
     } else {
       for (int r = 0; r < size; ++r) pulses[r] = board_->read(r);
-      const StartStop::Outcome stop = start_stop.look(pulses, starting, interval_s, now_s);
-      if (stop == StartStop::Outcome::kStop) end_start(describe_stop(pulses), mine.step);
-      if (stop == StartStop::Outcome::kMissing)
+      const StartupStop::Outcome stop = startup_stop.look(pulses, starting, interval_s, now_s);
+      if (stop == StartupStop::Outcome::kStop) end_start(describe_stop(pulses), mine.step);
+      if (stop == StartupStop::Outcome::kMissing)
         end_job(fmt::format("asked to stop by {} before the first step, but rank {} ({}) has given no sign of life for "
                             "{:.1f} s: its process is stopped or gone, or its host is; look there, then start again",
-                            describe_stop(pulses), start_stop.rank(), options_.hosts[start_stop.rank()],
-                            start_stop.silent_s()),
+                            describe_stop(pulses), startup_stop.rank(), options_.hosts[startup_stop.rank()],
+                            startup_stop.silent_s()),
                 mine.step, true);
       if (const std::optional<Verdict> verdict = detector.look(pulses, now_s))
         end_job(describe(*verdict, options_.hosts, options_.timeout_s, options_.setting), mine.step, true);
@@ -164,7 +164,7 @@ void Watchdog::run() {
     lock.lock();
     wake_.wait_for(lock, std::chrono::duration<double>(interval_s), [&] { return stopping_ || leaving_ != leaving; });
   }
-  // Stopped without begin_leaving (the process ends after an error): the others must not take silence for a stall here.
+  // Stopped without begin_shutdown (the process ends after an error): the others must not take silence for a stall here.
   Pulse last = heartbeat_.read();
   last.alive = ++alive;
   last.left = true;

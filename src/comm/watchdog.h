@@ -1,7 +1,7 @@
 // The thread that ends the job when a rank is dead or stalled: a blocked collective cannot say who is missing. It
 // makes no MPI call. On a verdict the first rank that sees it writes one line (stderr and train.log) and status.json;
 // all ranks leave with _exit(4), and the launcher removes what cannot leave by itself. A stop that is asked for before
-// the first step (start_stop.h) ends the job the same way, with 75 and a line of rank 0.
+// the first step (startup_stop.h) ends the job the same way, with 75 and a line of rank 0.
 // Before there is a place where ranks can see each other, StartDeadline: no names, but no hang without end either.
 #pragma once
 
@@ -49,7 +49,7 @@ class Watchdog {
 
   // The run is over on all ranks, what is left is MPI_Finalize: from now on nobody watches this rank, and the thread
   // only sees to it that stop() comes within timeout_s.
-  void begin_leaving();
+  void begin_shutdown();
   void stop();
 
   // True on the first rank that asks: it alone says why the job ends.

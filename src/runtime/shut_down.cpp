@@ -110,7 +110,7 @@ void Runtime::abort_all_ranks(const Error& error) noexcept {
 void Runtime::finalize() {
   if (bootstrap_) host().barrier();
   close_nccl();
-  if (watchdog_) watchdog_->begin_leaving();
+  if (watchdog_) watchdog_->begin_shutdown();
   if (mpi_) mpi_->finish();
   if (watchdog_) watchdog_->stop();
 }

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 // The ranks find each other and agree on the settings.
 Settings start_ranks(const CommandLine& line, Runtime& runtime) {
-  if (!line.dry_run && !line.print_config) handle_stop_signals();
+  if (!line.dry_run && !line.print_config) install_signal_handlers();
   runtime.discover_ranks();
   runtime.watch_start();
   return agree_on_settings(line, runtime);

@@ -124,7 +124,7 @@ void Trainer::between_layers() {
 }
 
 void Trainer::before_evaluated_call() {
-  // Before the first step the watchdog ends the run (start_stop.h).
+  // Before the first step the watchdog ends the run (startup_stop.h).
   if (run_.heartbeat.is_starting() || !control_.step_s()) return;
   const double call_s = *control_.step_s() / 3;  // forward alone
   if (static_cast<double>(++unpolled_calls_) * call_s < kPollS) return;

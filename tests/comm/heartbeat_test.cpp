@@ -265,7 +265,7 @@ TEST_P(BoardTest, ShowsEachRanksPulseToAll) {
                        .waiting = c.rank() % 2 == 0,
                        .left = c.rank() % 2 == 1,
                        .stop_signal = c.rank() == 0 ? 15 : 0,
-                       .heard_stop = c.rank() % 2 == 1,
+                       .knows_of_stop = c.rank() % 2 == 1,
                        .begun = c.rank() % 2 == 0};
       board->publish(mine);
       c.barrier();
@@ -278,7 +278,7 @@ TEST_P(BoardTest, ShowsEachRanksPulseToAll) {
         EXPECT_EQ(seen.waiting, r % 2 == 0);
         EXPECT_EQ(seen.left, r % 2 == 1);
         EXPECT_EQ(seen.stop_signal, r == 0 ? 15 : 0);
-        EXPECT_EQ(seen.heard_stop, r % 2 == 1);
+        EXPECT_EQ(seen.knows_of_stop, r % 2 == 1);
         EXPECT_EQ(seen.begun, r % 2 == 0);
       }
       claims += board->claim_report();

@@ -155,7 +155,7 @@ TEST(Topology, OfThisProcess) {
 TEST(StopSignalsDeathTest, TheFirstOneCounts) {
   EXPECT_EXIT(
       {
-        handle_stop_signals();
+        install_signal_handlers();
         const int before = stop_signal();
         std::raise(SIGUSR1);
         const int first = stop_signal();
@@ -172,7 +172,7 @@ TEST(StopSignalsDeathTest, EveryNoticeOfASchedulerIsOne) {
   for (const int number : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP, SIGXCPU})
     EXPECT_EXIT(
         {
-          handle_stop_signals();
+          install_signal_handlers();
           std::raise(number);
           std::_Exit(stop_signal() == number ? 0 : 1);
         },
@@ -183,8 +183,8 @@ TEST(StopSignalsDeathTest, WhatWasIgnoredAtTheStartStaysIgnored) {
   EXPECT_EXIT(
       {
         std::signal(SIGHUP, SIG_IGN);  // nohup
-        handle_stop_signals();
-        handle_stop_signals();  // after MPI_Init
+        install_signal_handlers();
+        install_signal_handlers();  // after MPI_Init
         std::raise(SIGHUP);
         const int after_hup = stop_signal();
         std::raise(SIGUSR2);

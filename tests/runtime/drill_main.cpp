@@ -57,7 +57,7 @@ void Job::misbehave() {
 }
 
 ExitCode Job::run() {
-  handle_stop_signals();
+  install_signal_handlers();
   // As with several hosts: ranks cannot watch each other before the run folder is known.
   const Launcher launcher = read_launcher();
   runtime.begin_start(timeout_s);
@@ -66,7 +66,7 @@ ExitCode Job::run() {
     sleep_s(1000);
   }
   runtime.start_mpi();
-  handle_stop_signals();
+  install_signal_handlers();
   if (runtime.rank() == runtime.size() - 1) {
     if (mishap == "start_sleep" || mishap == "start_usr1") sleep_s(1000);
     if (mishap == "start_stop") ::raise(SIGSTOP);
@@ -110,7 +110,7 @@ ExitCode Job::run() {
   if (mishap == "finalize" && culprit) {  // goes the way of shut_down() up to MPI_Finalize
     agree_on(collectives, [] {});
     collectives.barrier();
-    runtime.watchdog().begin_leaving();
+    runtime.watchdog().begin_shutdown();
     sleep_s(1000);
   }
   return runtime.shut_down(ExitCode::kDone);

@@ -1,4 +1,4 @@
-#include "src/comm/shared_memory_room.h"
+#include "src/comm/shared_memory_space.h"
 
 #include <fmt/format.h>
 #include <sys/statvfs.h>

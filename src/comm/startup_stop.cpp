@@ -1,4 +1,4 @@
-#include "src/comm/start_stop.h"
+#include "src/comm/startup_stop.h"
 
 #include <fmt/format.h>
 
@@ -19,20 +19,20 @@ bool has_begun(std::span<const Pulse> pulses) {
 
 // Ranks that have heard wait at their gates, and one that has begun never hears: so "all have heard", once true, stays
 // true, and no rank trains while another one ends.
-void StartStop::fill(Pulse& mine, StartGate& gate, int signal, std::span<const Pulse> pulses) const {
+void StartupStop::fill(Pulse& mine, StartGate& gate, int signal, std::span<const Pulse> pulses) const {
   const bool too_late = has_begun(pulses), asked = signal != 0 || is_asked(pulses);
   if (too_late) gate.open();
-  mine.heard_stop = asked && !too_late && gate.close();
+  mine.knows_of_stop = asked && !too_late && gate.close();
   mine.begun = gate.is_passed();
   mine.stop_signal = mine.begun ? 0 : signal;
 }
 
-StartStop::Outcome StartStop::look(std::span<const Pulse> pulses, bool starting, double interval_s, double now_s) {
+StartupStop::Outcome StartupStop::look(std::span<const Pulse> pulses, bool starting, double interval_s, double now_s) {
   if (!starting || !is_asked(pulses) || has_begun(pulses)) {
     since_asked_.reset();
-    return Outcome::kGoOn;
+    return Outcome::kContinue;
   }
-  if (std::all_of(pulses.begin(), pulses.end(), [](const Pulse& p) { return p.heard_stop || p.left; }))
+  if (std::all_of(pulses.begin(), pulses.end(), [](const Pulse& p) { return p.knows_of_stop || p.left; }))
     return Outcome::kStop;
   if (!since_asked_)
     since_asked_.emplace(static_cast<int>(pulses.size()), patience_s_ + 2 * interval_s, interval_s, now_s);

@@ -1,6 +1,6 @@
 // A stop before the first step, with a clock that the test turns: all ranks have to hear of it, and one that is gone
 // makes it a failure.
-#include "src/comm/start_stop.h"
+#include "src/comm/startup_stop.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@
 namespace simclr {
 namespace {
 
-using Outcome = StartStop::Outcome;
+using Outcome = StartupStop::Outcome;
 
-// Three ranks that look once a second, each with a StartStop of its own; a rank that is gone shows nothing new.
+// Three ranks that look once a second, each with a StartupStop of its own; a rank that is gone shows nothing new.
 class Ranks {
  public:
   void second() {
@@ -28,29 +28,29 @@ class Ranks {
     for (int r = 0; r < 3; ++r)
       if (!gone[r]) outcomes[r] = parts_[r].look(pulses, !pulses[r].begun, 1, now_s_);
   }
-  const StartStop& part(int rank) const { return parts_[rank]; }
+  const StartupStop& part(int rank) const { return parts_[rank]; }
 
   std::vector<Pulse> pulses = std::vector<Pulse>(3);
   std::vector<int> signals = {0, 0, 0};
   std::array<StartGate, 3> gates;
   std::vector<bool> gone = {false, false, false};
-  std::vector<Outcome> outcomes = std::vector<Outcome>(3, Outcome::kGoOn);
+  std::vector<Outcome> outcomes = std::vector<Outcome>(3, Outcome::kContinue);
 
  private:
-  std::vector<StartStop> parts_ = std::vector<StartStop>(3, StartStop(5));
+  std::vector<StartupStop> parts_ = std::vector<StartupStop>(3, StartupStop(5));
   double now_s_ = 100;
 };
 
-TEST(StartStop, NobodyAsks) {
+TEST(StartupStop, NobodyAsks) {
   Ranks ranks;
   ranks.gone[2] = true;  // the stall detector's matter
   for (int s = 0; s < 50; ++s) {
     ranks.second();
-    EXPECT_EQ(ranks.outcomes[0], Outcome::kGoOn);
+    EXPECT_EQ(ranks.outcomes[0], Outcome::kContinue);
   }
 }
 
-TEST(StartStop, AllHaveHeardOneLookLater) {
+TEST(StartupStop, AllHaveHeardOneLookLater) {
   Ranks ranks;
   ranks.second();
   ranks.signals[1] = 15;
@@ -61,7 +61,7 @@ TEST(StartStop, AllHaveHeardOneLookLater) {
   EXPECT_EQ(describe_stop(ranks.pulses), "signal 15 to rank 1");
 }
 
-TEST(StartStop, ARankThatIsGoneMakesItAFailure) {
+TEST(StartupStop, ARankThatIsGoneMakesItAFailure) {
   Ranks ranks;
   ranks.second();
   ranks.gone[2] = true;
@@ -78,30 +78,30 @@ TEST(StartStop, ARankThatIsGoneMakesItAFailure) {
   EXPECT_GT(ranks.part(0).silent_s(), 5);
 }
 
-TEST(StartStop, IsTheControlWordsMatterFromTheFirstStepOn) {
+TEST(StartupStop, IsTheControlWordsMatterFromTheFirstStepOn) {
   Ranks ranks;
   for (const int ahead : {1, 2}) ranks.gates[ahead].pass();
   ranks.signals[0] = 10;
   for (int s = 0; s < 20; ++s) {
     ranks.second();
-    EXPECT_EQ(ranks.outcomes[0], Outcome::kGoOn);
-    EXPECT_EQ(ranks.outcomes[1], Outcome::kGoOn);
-    EXPECT_FALSE(ranks.pulses[1].heard_stop);
+    EXPECT_EQ(ranks.outcomes[0], Outcome::kContinue);
+    EXPECT_EQ(ranks.outcomes[1], Outcome::kContinue);
+    EXPECT_FALSE(ranks.pulses[1].knows_of_stop);
   }
   ranks.gates[0].pass();  // at once: nothing is in its way
   ranks.second();
-  EXPECT_EQ(ranks.outcomes[0], Outcome::kGoOn);
+  EXPECT_EQ(ranks.outcomes[0], Outcome::kContinue);
   EXPECT_EQ(ranks.pulses[0].stop_signal, 0);
   EXPECT_EQ(describe_stop(ranks.pulses), "");
 }
 
 // A rank that has told of a stop waits; where another one was faster it trains on, and the control word has the stop.
-TEST(StartStop, NoRankTrainsWhileAnotherOneEnds) {
+TEST(StartupStop, NoRankTrainsWhileAnotherOneEnds) {
   Ranks ranks;
   ranks.second();
   ranks.signals[0] = 10;
   ranks.second();
-  EXPECT_TRUE(ranks.pulses[0].heard_stop);
+  EXPECT_TRUE(ranks.pulses[0].knows_of_stop);
   std::atomic<bool> trains{false};
   std::thread main_thread([&] {
     ranks.gates[0].pass();
@@ -111,12 +111,12 @@ TEST(StartStop, NoRankTrainsWhileAnotherOneEnds) {
   EXPECT_FALSE(trains);
   ranks.gates[1].pass();  // before it has looked
   ranks.second();
-  EXPECT_EQ(ranks.outcomes[0], Outcome::kGoOn);
+  EXPECT_EQ(ranks.outcomes[0], Outcome::kContinue);
   ranks.second();
   main_thread.join();
   EXPECT_TRUE(trains);
   ranks.second();
-  for (const Outcome outcome : ranks.outcomes) EXPECT_EQ(outcome, Outcome::kGoOn);
+  for (const Outcome outcome : ranks.outcomes) EXPECT_EQ(outcome, Outcome::kContinue);
   EXPECT_FALSE(ranks.gates[0].close()) << "it has passed";
 }
 

@@ -1,5 +1,5 @@
 // What is said of a /dev/shm that is too small, by made-up sizes; and what the launcher says of the ranks of a host.
-#include "src/comm/shared_memory_room.h"
+#include "src/comm/shared_memory_space.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,14 +14,14 @@ using testing::HasSubstr;
 
 constexpr uint64_t kMebibyte = 1 << 20;
 
-TEST(SharedMemoryRoom, TooLittleForMpiIsNamedWithTheWayOut) {
+TEST(SharedMemorySpace, TooLittleForMpiIsNamedWithTheWayOut) {
   const auto text = describe_shared_memory_shortage({.local_ranks = 2, .free_bytes = kMebibyte * 3 / 2});
   ASSERT_TRUE(text.has_value());
   EXPECT_THAT(*text, AllOf(HasSubstr("/dev/shm has 1.5 MiB free"), HasSubstr("the 2 ranks of this host want 8 MiB"),
                            HasSubstr("Open MPI"), HasSubstr("--ipc=host or --shm-size=1g")));
 }
 
-TEST(SharedMemoryRoom, WhatDockerGivesIsEnoughForSixteenRanksAndForNoTwoGpus) {
+TEST(SharedMemorySpace, WhatDockerGivesIsEnoughForSixteenRanksAndForNoTwoGpus) {
   EXPECT_FALSE(describe_shared_memory_shortage({.local_ranks = 16, .free_bytes = 64 * kMebibyte}).has_value());
   EXPECT_TRUE(describe_shared_memory_shortage({.local_ranks = 17, .free_bytes = 64 * kMebibyte}).has_value());
   const auto text = describe_shared_memory_shortage({.local_ranks = 8, .free_bytes = 64 * kMebibyte, .has_gpus = true});
@@ -31,7 +31,7 @@ TEST(SharedMemoryRoom, WhatDockerGivesIsEnoughForSixteenRanksAndForNoTwoGpus) {
       describe_shared_memory_shortage({.local_ranks = 8, .free_bytes = 512 * kMebibyte, .has_gpus = true}).has_value());
 }
 
-TEST(SharedMemoryRoom, ARankAloneSharesNothing) {
+TEST(SharedMemorySpace, ARankAloneSharesNothing) {
   EXPECT_FALSE(describe_shared_memory_shortage({.local_ranks = 1, .free_bytes = 0, .has_gpus = true}).has_value());
   EXPECT_FALSE(describe_shared_memory_shortage({.local_ranks = 0, .free_bytes = 0, .has_gpus = true}).has_value());
 }
@@ -43,7 +43,7 @@ Launcher launcher(const std::map<std::string, std::string>& environment) {
   });
 }
 
-TEST(SharedMemoryRoom, RanksOfTheHostByMpirunAndBySrun) {
+TEST(SharedMemorySpace, RanksOfTheHostByMpirunAndBySrun) {
   const Launcher by_mpirun = launcher({{"OMPI_COMM_WORLD_SIZE", "8"},
                                        {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
                                        {"OMPI_COMM_WORLD_LOCAL_RANK", "3"},

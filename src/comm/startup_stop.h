@@ -13,20 +13,20 @@
 
 namespace simclr {
 
-class StartStop {
+class StartupStop {
  public:
   // A rank that shows no sign of life for so long, once a stop is asked for, keeps the others no longer.
-  explicit StartStop(double patience_s) : patience_s_(patience_s) {}
+  explicit StartupStop(double patience_s) : patience_s_(patience_s) {}
 
   // What this rank shows. gate: of this process; closed as long as it shows that it has heard of a stop. signal: of
   // this process, 0: none. pulses: [W], as they were seen last. Where a rank is past its start, all continue to theirs.
   void fill(Pulse& mine, StartGate& gate, int signal, std::span<const Pulse> pulses) const;
 
   enum class Outcome {
-    kGoOn,     // nobody has asked, or the first step has begun: the control word's matter
-    kWait,     // not all have heard of it
-    kStop,     // all have: end, nothing is lost
-    kMissing,  // rank() is gone or stopped: end, a failure
+    kContinue,  // nobody has asked, or the first step has begun: the control word's matter
+    kWait,      // not all have heard of it
+    kStop,      // all have: end, nothing is lost
+    kMissing,   // rank() is gone or stopped: end, a failure
   };
   // interval_s: how often look() is called; now_s: this process's monotonic clock.
   Outcome look(std::span<const Pulse> pulses, bool starting, double interval_s, double now_s);
