@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "kernels/l2_normalize/l2_normalize.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 
 namespace simclr {
 namespace {

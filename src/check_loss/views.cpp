@@ -1,7 +1,7 @@
 #include "src/check_loss/views.h"
 
 #include "kernels/common/error.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 
 namespace simclr {
 

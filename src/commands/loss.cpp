@@ -16,7 +16,7 @@
 #include "src/comm/agreement.h"
 #include "src/comm/topology.h"
 #include "src/commands/loss_report.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 
 namespace simclr {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "kernels/common/error.h"
 #include "kernels/common/numbers.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 
 namespace simclr {
 namespace {

@@ -11,7 +11,7 @@
 #include "kernels/common/parallel.h"
 #include "src/base/log.h"
 #include "src/commands/part_progress.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 #include "src/config/loader.h"
 #include "src/data/packed_file.h"
 

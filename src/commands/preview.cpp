@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "src/base/file.h"
+#include "src/config/config_errors.h"
 #include "src/config/enum_names.h"
-#include "src/config/faults.h"
 #include "src/config/loader.h"
 #include "src/report/images.h"
 

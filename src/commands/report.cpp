@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/file.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 #include "src/config/loader.h"
 #include "src/config/resolved.h"
 #include "src/report/history.h"

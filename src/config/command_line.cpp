@@ -6,10 +6,10 @@
 #include <functional>
 
 #include "kernels/common/error.h"
+#include "src/config/config_errors.h"
 #include "src/config/config_options.h"
 #include "src/config/encoder_options.h"
 #include "src/config/export_options.h"
-#include "src/config/faults.h"
 #include "src/config/key_table.h"
 #include "src/config/loss_options.h"
 #include "src/config/pack_options.h"
@@ -124,8 +124,8 @@ std::string hint_for(const Parser& parser, const std::string& argument) {
     const std::string candidate = "--" + option->get_lnames().front();
     if (nearest.empty() || edit_distance(name, candidate) < edit_distance(name, nearest)) nearest = candidate;
   }
-  if (2 * edit_distance(name, nearest) > name.size()) return kHint;  // nothing like it
-  return fmt::format("the nearest is {}; {}", nearest, kHint);
+  if (2 * edit_distance(name, nearest) > name.size()) return kHint;  // no option is similar
+  return fmt::format("did you mean {}? ({})", nearest, kHint);
 }
 
 std::string one_line(std::string text) {

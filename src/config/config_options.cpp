@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "kernels/common/error.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 
 namespace simclr {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "kernels/common/error.h"
+#include "src/config/config_errors.h"
 #include "src/config/config_options.h"
-#include "src/config/faults.h"
 
 namespace simclr {
 namespace {

@@ -1,4 +1,4 @@
-// How the values of the settings' enums are spelled in YAML, on the command line and in the log; each stands here once.
+// The names of the enum values of the settings in YAML, on the command line and in the log.
 #pragma once
 
 #include <array>
@@ -73,7 +73,7 @@ template <>
 inline constexpr auto kEnumNames<Reduction> = std::to_array<EnumName<Reduction>>({{Reduction::kOrdered, "ordered"},
                                                                                   {Reduction::kFastest, "fastest"}});
 
-// The YAML spelling of a value; fails as a defect of the program for a value without a name.
+// The YAML spelling of a value. A value without a name is a defect of the program.
 template <typename E>
 std::string_view enum_name(E value) {
   for (const EnumName<E>& entry : kEnumNames<E>) {

@@ -19,7 +19,7 @@ constexpr ValueRange kMinutes = {.low = 0, .high = 1e6};
 constexpr ValueRange kStrength = {.low = 0, .high = 10};
 constexpr KeyEffect kExecution = KeyEffect::kExecution;
 
-// The path of a key IS the place of its member.
+// The path of a key is the path of its member.
 #define SIMCLR_KEY(member)               \
 #member, [](auto& settings) -> auto& { \
     return settings.member;              \

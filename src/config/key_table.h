@@ -1,5 +1,5 @@
-// The one list of all keys of the configuration: path, place in Settings, type, unit, range, and whether the key is
-// part of the mathematics of a run. Loader, --set, --print-config, hash, nearest-key search and the tests all walk it.
+// The one list of all configuration keys: path, member of Settings, type, unit, range, and whether the key affects the
+// mathematics of a run. Loader, --set, --print-config, hash, nearest-key search and tests all iterate over it.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace simclr {
 
-// An interval of numbers; for a list it holds for each element.
+// An interval of numbers; for a list it applies to each element.
 struct ValueRange {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -24,7 +24,7 @@ struct ValueRange {
   std::string text() const;  // "1..1024", ">= 0", "> 0, <= 1", "" without a limit
 };
 
-// Does a change of the key change the numbers of a run, for the same images on the same machine?
+// Whether a change of the key changes the numbers of a run, for the same images on the same machine.
 enum class KeyEffect { kMathematics, kExecution };
 
 struct Key {
@@ -33,30 +33,30 @@ struct Key {
   std::string unit;      // "images", "seconds", ...; "" = a pure number or none
   KeyEffect effect = KeyEffect::kMathematics;
 
-  // Stores the value; returns what is wrong with its type, "" if nothing (then only is the value stored).
+  // Stores the value if its type is right, and returns ""; else returns what is wrong.
   std::function<std::string(const ConfigValue&, Settings&)> assign;
-  // What is wrong with the stored value's range, "" if nothing.
+  // What is wrong with the range of the stored value; "" if nothing.
   std::function<std::string(const Settings&)> check;
-  // The stored value in YAML, on one line; assign() of it gives the same value.
+  // The stored value as one line of YAML; assign() of it restores the value.
   std::function<std::string(const Settings&)> print;
 
   // "integer 2..1048576, images": how reference.yaml and messages describe the key.
   std::string description() const { return unit.empty() ? expected : expected + ", " + unit; }
 };
 
-// In the order of the structs; the keys of a section stand together.
+// In the order of the structs; the keys of a section are consecutive.
 const std::vector<Key>& all_keys();
 
-// The key of that path, nullptr if there is none.
+// The key with this path; nullptr if there is none.
 const Key* find_key(std::string_view path);
 
 // True for "train", "views.jitter", ...
 bool is_section(std::string_view path);
 
-// The key (for_section: the section) most like an unknown path, by edit distance of the last part and of the section.
+// The key (for_section: the section) most similar to an unknown path: edit distances of last part and section.
 std::string nearest_key(std::string_view unknown, bool for_section = false);
 
-// Least number of insertions, deletions and replacements that turn a into b.
+// The least number of insertions, deletions and replacements that turn a into b (Levenshtein distance).
 size_t edit_distance(std::string_view a, std::string_view b);
 
 }  // namespace simclr

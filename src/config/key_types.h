@@ -1,4 +1,4 @@
-// How each C++ type among the settings is read, range-checked and printed; the machinery behind key_table.cpp only.
+// How each C++ type of a setting is parsed, range-checked and printed. Used by key_table.cpp only.
 #pragma once
 
 #include <algorithm>
@@ -14,24 +14,25 @@
 #include <vector>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 #include "src/config/enum_names.h"
 #include "src/config/key_table.h"
 
 namespace simclr {
 
-// What a line of the table may say beyond path and place.
+// The attributes of a key in addition to its path and member.
 struct KeyOptions {
   ValueRange range = {};
   std::string unit = "";
   KeyEffect effect = KeyEffect::kMathematics;
   std::optional<int> auto_value = {};  // an integer whose YAML spelling is `auto`
-  bool ordered = false;                // a pair [low, high] with low <= high, a list that ascends
-  bool any_length = false;             // a list of numbers that need not have three
+  bool ordered = false;                // a pair [low, high] with low <= high, or an ascending list
+  bool any_length = false;             // a list of any length; else of 3 numbers or none
 };
 
 template <typename T>
 std::string print_number(T value) {
-  return fmt::format("{}", value);  // shortest text that reads back as the same double
+  return fmt::format("{}", value);  // the shortest text that parses to the same double
 }
 
 template <typename List>
@@ -41,7 +42,7 @@ std::string print_list(const List& list) {
   return text + "]";
 }
 
-// Reads a list of numbers into values; returns what is wrong, naming the element.
+// Appends a list of numbers to values; returns what is wrong, with the element.
 inline std::string parse_list(const ConfigValue& value, std::vector<double>& values) {
   if (value.kind != ConfigValue::Kind::kList) return found(value);
   for (size_t i = 0; i < value.items.size(); ++i) {
@@ -52,9 +53,9 @@ inline std::string parse_list(const ConfigValue& value, std::vector<double>& val
   return "";
 }
 
-// One specialization per kind of setting: expected() text, assign(), check(), print(). See Key for their contracts.
+// One specialization per type of setting. Contracts of expected(), assign(), check(), print(): see Key.
 template <typename T>
-struct KeyType {  // integers, by the default
+struct KeyType {  // the primary template is for integers
   static_assert(std::is_integral_v<T> && std::is_signed_v<T>);
   static std::string expected(const KeyOptions& o) {
     return "integer" + (o.range.text().empty() ? "" : " " + o.range.text()) + (o.auto_value ? " or auto" : "");
@@ -71,7 +72,7 @@ struct KeyType {  // integers, by the default
     return "";
   }
   static std::string check(T value, const KeyOptions& o) {
-    if ((o.auto_value && value == *o.auto_value) || o.range.contains(static_cast<double>(value))) return "";
+    if ((o.auto_value && value == *o.auto_value) || o.range.contains(as_double(value))) return "";
     return fmt::format("found {}", value);
   }
   static std::string print(T value, const KeyOptions& o) {
@@ -140,7 +141,7 @@ struct KeyType<std::array<double, 2>> {
   static std::string assign(const ConfigValue& value, std::array<double, 2>& to, const KeyOptions&) {
     std::vector<double> values;
     if (std::string problem = parse_list(value, values); !problem.empty()) return problem;
-    if (values.size() != 2) return fmt::format("found a list of {}", values.size());
+    if (values.size() != 2) return fmt::format("found a list of length {}", values.size());
     to = {values[0], values[1]};
     return "";
   }
@@ -165,7 +166,8 @@ struct KeyType<std::vector<double>> {
   }
   static std::string check(const std::vector<double>& value, const KeyOptions& o) {
     const bool inside = std::all_of(value.begin(), value.end(), [&](double x) { return o.range.contains(x); });
-    if (!o.any_length && !value.empty() && value.size() != 3) return fmt::format("found a list of {}", value.size());
+    if (!o.any_length && !value.empty() && value.size() != 3)
+      return fmt::format("found a list of length {}", value.size());
     const bool ascends = std::adjacent_find(value.begin(), value.end(), std::greater_equal<>()) == value.end();
     return inside && (!o.ordered || ascends) ? "" : "found " + print_list(value);
   }
@@ -214,7 +216,7 @@ struct KeyType<E> {
   static std::string print(E value, const KeyOptions&) { return std::string(enum_name(value)); }
 };
 
-// place: a generic lambda from (const) Settings& to the member.
+// place: a generic lambda that returns the member of (const) Settings&.
 template <typename Place>
 Key make_key(const std::string& path, Place place, const KeyOptions& options = {}) {
   using T = std::remove_cvref_t<decltype(place(std::declval<Settings&>()))>;

@@ -4,7 +4,7 @@
 #include <system_error>
 
 #include "kernels/common/error.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 #include "src/config/key_table.h"
 
 namespace simclr {

@@ -1,4 +1,4 @@
-// The "did you mean" of messages about unknown keys. A declaration of config/key_table.h.
+// The suggestion ("did you mean") in messages about unknown keys. Declared in config/key_table.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/common/numbers.h"
 #include "src/config/key_table.h"
 
 namespace simclr {
@@ -23,14 +24,14 @@ SplitPath split(std::string_view path) {
   return {path.substr(0, dot), path.substr(dot + 1)};
 }
 
-// Edit distance as a share of the longer text: 0 the same, 1 nothing in common.
+// Edit distance divided by the length of the longer text: 0 for equal texts, 1 for entirely different ones.
 double difference(std::string_view a, std::string_view b) {
   const size_t longer = std::max(a.size(), b.size());
-  return longer == 0 ? 0.0 : static_cast<double>(edit_distance(a, b)) / static_cast<double>(longer);
+  return longer == 0 ? 0.0 : as_double(edit_distance(a, b)) / as_double(longer);
 }
 
-// True when a and b have a word in common: "lr" and "base_lr", "batch_size" and "global_batch".
-bool share_a_word(std::string_view a, std::string_view b) {
+// True if a and b have a word in common: "lr" and "base_lr", "batch_size" and "global_batch".
+bool have_common_word(std::string_view a, std::string_view b) {
   for (size_t begin = 0; begin < a.size();) {
     const size_t end = std::min(a.find('_', begin), a.size());
     const std::string word = fmt::format("_{}_", a.substr(begin, end - begin));
@@ -40,15 +41,15 @@ bool share_a_word(std::string_view a, std::string_view b) {
   return false;
 }
 
-// How unlike an unknown path and a key are. The name weighs more than the section: train.temperature is
-// loss.temperature.
-double unlikeness(const SplitPath& unknown, const SplitPath& key) {
+// How dissimilar an unknown path and a key are. The name weighs more than the section: train.temperature most likely
+// means loss.temperature.
+double dissimilarity(const SplitPath& unknown, const SplitPath& key) {
   constexpr double kSectionWeight = 0.25;
   constexpr double kWordInCommon = 0.3;
   constexpr double kDepthWeight = 0.1;
   double name = difference(unknown.name, key.name);
-  if (share_a_word(unknown.name, key.name)) name = std::min(name, kWordInCommon);
-  const auto depth = static_cast<double>(std::count(key.section.begin(), key.section.end(), '.'));
+  if (have_common_word(unknown.name, key.name)) name = std::min(name, kWordInCommon);
+  const double depth = as_double(std::count(key.section.begin(), key.section.end(), '.'));
   return name + kSectionWeight * difference(unknown.section, key.section) + kDepthWeight * depth;
 }
 
@@ -87,9 +88,9 @@ std::string nearest_key(std::string_view unknown, bool for_section) {
   for (const Key& key : all_keys()) {
     if (!for_section) candidates.push_back(key.path);
   }
-  const SplitPath parts = split(unknown.substr(0, 200));  // no key is longer; the search stays cheap
+  const SplitPath parts = split(unknown.substr(0, 200));  // no key is longer; bounds the time of the search
   return *std::min_element(candidates.begin(), candidates.end(), [&](const std::string& a, const std::string& b) {
-    return unlikeness(parts, split(a)) < unlikeness(parts, split(b));
+    return dissimilarity(parts, split(a)) < dissimilarity(parts, split(b));
   });
 }
 

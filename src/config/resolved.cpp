@@ -8,7 +8,6 @@
 
 #include "kernels/common/error.h"
 #include "kernels/common/numbers.h"
-#include "src/config/enum_names.h"
 #include "src/config/key_table.h"
 
 namespace simclr {
@@ -19,7 +18,7 @@ LossAlgorithm resolved_algorithm(const LossSettings& loss, bool on_gpu) {
   return on_gpu ? LossAlgorithm::kEinsum : LossAlgorithm::kStreaming;
 }
 
-// What is derived from a key, for the comment behind it; "" if nothing.
+// The derived value that print_config() shows as a comment after a key; "" if there is none.
 std::string derived_comment(const std::string& path, const Settings& s) {
   const bool ordered = s.train.reduction == Reduction::kOrdered, infonce = s.loss.type == LossType::kInfoNce;
   if (path == "optimizer.base_lr") return fmt::format("scaled: {}", scaled_learning_rate(s));
@@ -39,7 +38,7 @@ std::string derived_comment(const std::string& path, const Settings& s) {
   return "";
 }
 
-// Opens the sections that lead from the previous key's to this one's, and returns the indentation inside.
+// Writes the headings of the sections of path that previous is not in; returns the indentation inside.
 std::string open_sections(const std::string& path, const std::string& previous, std::string& out) {
   std::string indentation;
   bool same = true;
@@ -55,7 +54,7 @@ std::string sha256_hex(std::string_view text) {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int length = 0;
   if (EVP_Digest(text.data(), text.size(), digest, &length, EVP_sha256(), nullptr) != 1) {
-    fail(ExitCode::kOther, "OpenSSL cannot compute sha256; is the library in a mode that forbids it?");
+    fail(ExitCode::kOther, "OpenSSL cannot compute SHA-256; check whether its configuration disables it");
   }
   std::string hex;
   for (unsigned int i = 0; i < length; ++i) hex += fmt::format("{:02x}", digest[i]);

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "kernels/common/error.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 
 namespace simclr {
 
@@ -26,7 +26,7 @@ bool all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
-// sign, digits with at most one point and at least one digit, optional exponent: what std::from_chars may be given.
+// Sign, at least one digit with at most one point, optional exponent: the forms that are passed to std::from_chars.
 bool is_decimal(std::string_view text) {
   text = without_sign(text);
   const size_t exponent_at = text.find_first_of("eE");
@@ -36,11 +36,11 @@ bool is_decimal(std::string_view text) {
   return all_digits(mantissa);
 }
 
-// What makes a scalar no number at all; "" if it may be one.
+// Why a scalar is not a number; "" if it may be one.
 std::string number_problem(const ConfigValue& value) {
   if (value.kind != ConfigValue::Kind::kScalar) return found(value);
   const std::string text = shown(value.text);
-  if (value.quoted) return fmt::format("found \"{}\" in quotes, which is text; remove the quotes", text);
+  if (value.quoted) return fmt::format("found \"{}\" in quotes, which makes it a string; remove the quotes", text);
   const std::string_view digits = without_sign(value.text);
   if (digits.size() > 1 && digits[0] == '0' && is_digit(digits[1])) {
     const std::string_view rest = digits.substr(std::min(digits.find_first_not_of('0'), digits.size() - 1));
@@ -58,7 +58,7 @@ std::string number_problem(const ConfigValue& value) {
   if (lower == "nan" || lower == ".nan" || lower == "inf" || lower == ".inf" || lower == "infinity") {
     return fmt::format("found {}, which is not a finite number", text);
   }
-  if (!is_decimal(value.text)) return fmt::format("found {}", text.empty() ? "an empty text" : text);
+  if (!is_decimal(value.text)) return fmt::format("found {}", text.empty() ? "an empty string" : text);
   return "";
 }
 
@@ -69,7 +69,7 @@ Parsed<T> parse_whole(const ConfigValue& value) {
   if (!all_digits(without_sign(text))) {
     const double number = parse_number(value).value;
     if (number != std::floor(number) || std::abs(number) > 1e15) return {.problem = "found " + shown(text)};
-    return {.problem = fmt::format("found {}; an integer is written out: {:.0f}", shown(text), number)};
+    return {.problem = fmt::format("found {}; write the integer in full: {:.0f}", shown(text), number)};
   }
   if (text[0] == '+') text.remove_prefix(1);
   T number{};
@@ -109,7 +109,7 @@ Parsed<double> parse_number(const ConfigValue& value) {
   double number = 0.0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc::result_out_of_range) {
-    return {.problem = fmt::format("found {}, which a double cannot hold", shown(text))};
+    return {.problem = fmt::format("found {}, out of the range of a double", shown(text))};
   }
   if (error != std::errc() || end != text.data() + text.size()) return {.problem = "found " + shown(text)};
   return {.value = number + 0.0};  // -0 becomes 0: equal settings print alike

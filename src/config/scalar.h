@@ -1,5 +1,5 @@
-// What a configuration file may hold, free of the YAML library, and how a scalar becomes a number, a switch or a text.
-// Strict where YAML versions differ: 064, "64", yes, 1_000 and the like are refused with the reason, never guessed.
+// The values of a configuration file, independent of the YAML library, and how a scalar becomes a number, bool or text.
+// or a string. Strict where YAML versions differ: 064, "64", yes, 1_000 and the like are refused with the reason.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ struct ConfigValue {
   std::vector<ConfigValue> items{};  // kList
 };
 
-// A value, or what is wrong with it: problem is empty when the value is good. Text for "file:line: key: ...".
+// A value, or what is wrong with it: problem is empty if the value is valid. It follows "file:line: key: " in messages.
 template <typename T>
 struct Parsed {
   T value{};
   std::string problem{};
 };
 
-// [+-]digits, no leading zero. 1e3 and 64.0 are refused: an integer is written out.
+// [+-]digits, no leading zero. 1e3 and 64.0 are refused: integers are written in full.
 Parsed<int64_t> parse_integer(const ConfigValue& value);
 // As parse_integer, 0..2^64-1.
 Parsed<uint64_t> parse_unsigned(const ConfigValue& value);

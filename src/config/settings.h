@@ -1,6 +1,6 @@
-// Every setting of a run as plain structs; the default stands here and nowhere else.
-// Type, unit and range of each stand in config/key_table.cpp, the names of enum values in config/enum_names.h;
-// configs/reference.yaml is the page for users, held to all three by a test.
+// Every setting of a run as plain structs, with its default; defaults are written nowhere else.
+// Type, unit and range of each key are in config/key_table.cpp, the names of enum values in config/enum_names.h;
+// configs/reference.yaml documents all of them for users, and a test compares it with these three.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct RunSettings {
   uint64_t seed = 1;
   DeviceChoice device = DeviceChoice::kAuto;
   Precision precision = Precision::kFp32;
-  int threads = 0;  // per rank; 0 = auto: the cores that this rank may use, shared by the ranks of the host
+  int threads = 0;  // per rank; 0 = auto: the cores available to this rank, divided among the ranks of the host
 
   bool operator==(const RunSettings&) const = default;
 };
@@ -45,11 +45,11 @@ struct SyntheticSettings {
 
 struct DataSettings {
   DataFormat format = DataFormat::kSynthetic;
-  std::string path;         // folder of the data set; unused by synthetic
+  std::string path;         // folder of the dataset, or the file of packed; unused by synthetic
   int64_t image_size = 32;  // side of a view, pixels
-  int workers = -1;         // prefetch threads per rank; -1 = auto; 0 = in the training thread
+  int workers = -1;         // prefetch threads per rank; -1 = auto; 0 = load in the training thread
   OnDataError on_error = OnDataError::kFail;
-  int64_t max_pixels = 100'000'000;  // of one image; its header is asked before memory is taken
+  int64_t max_pixels = 100'000'000;  // per image; checked in its header before memory is allocated
   SyntheticSettings synthetic;
 
   bool operator==(const DataSettings&) const = default;
@@ -58,7 +58,7 @@ struct DataSettings {
 struct JitterSettings {
   double probability = 0.8;
   double brightness = 0.4, contrast = 0.4, saturation = 0.4;  // factor uniform in [max(0, 1-x), 1+x]
-  double hue = 0.1;                                           // turn of the hue circle uniform in [-x, x], x <= 0.5
+  double hue = 0.1;                                           // in turns; shift uniform in [-x, x], x <= 0.5
 
   bool operator==(const JitterSettings&) const = default;
 };
@@ -71,7 +71,7 @@ struct BlurSettings {
 };
 
 struct NormalizeSettings {
-  std::vector<double> mean;  // per channel, of values in [0, 1]; empty = computed from the training images
+  std::vector<double> mean;  // per channel, pixel values in [0, 1]; empty = computed from the training images
   std::vector<double> std;
 
   bool operator==(const NormalizeSettings&) const = default;
@@ -119,8 +119,8 @@ struct ModelSettings {
   EncoderSettings encoder;
   ProjectorSettings projector;
   BatchNormSettings batch_norm;
-  ConvolutionAlgorithm convolution = ConvolutionAlgorithm::kAuto;  // on a CPU
-  std::string init_from = "";  // a safetensors file to start from; empty: random weights
+  ConvolutionAlgorithm convolution = ConvolutionAlgorithm::kAuto;  // CPU only
+  std::string init_from = "";  // a safetensors file with initial weights; empty = random weights
 
   bool operator==(const ModelSettings&) const = default;
 };
@@ -131,9 +131,9 @@ struct LossSettings {
   double temperature = 0.5;
   double margin = 0.0;
   bool decoupled = false;
-  DataType products = DataType::kFloat32;  // of streaming on a GPU
-  double lambda = 0.005;                   // barlow_twins: weight of the off-diagonal part
-  double scale = 1.0;                      // barlow_twins: of the whole loss
+  DataType products = DataType::kFloat32;  // streaming on a GPU: type of the factors of similarities
+  double lambda = 0.005;                   // barlow_twins: weight of the off-diagonal terms
+  double scale = 1.0;                      // barlow_twins: factor of the whole loss
 
   bool operator==(const LossSettings&) const = default;
 };
@@ -156,8 +156,8 @@ struct OptimizerSettings {
 struct ScheduleSettings {
   double warmup_epochs = 0;
   ScheduleType type = ScheduleType::kCosine;
-  std::vector<double> milestones = {};  // step: epochs at which the rate drops
-  double gamma = 0.1;                   // step: to this share
+  std::vector<double> milestones = {};  // step: epochs at which the rate is multiplied by gamma
+  double gamma = 0.1;
 
   bool operator==(const ScheduleSettings&) const = default;
 };
@@ -166,13 +166,12 @@ struct TrainSettings {
   int64_t global_batch = 512;
   int shards = 8;
   int64_t epochs = 100;
-  int64_t max_steps = 0;  // > 0: the run and its schedule have this many steps instead of `epochs`
-  int64_t stop_at_step =
-      0;  // > 0: stop as if asked to after this step (checkpoint, exit code 75); the schedule is not touched
+  int64_t max_steps = 0;     // > 0: length of the run and its schedule in steps; `epochs` is ignored
+  int64_t stop_at_step = 0;  // > 0: stop after this step (checkpoint, exit code 75); the schedule is not affected
   Reduction reduction = Reduction::kOrdered;
-  int64_t check_every = 100;  // steps between comparisons of the ranks' weights; 0 = only at start
+  int64_t check_every = 100;  // steps between comparisons of the weights of all ranks; 0 = only at the start
   double timeout_s = 600;
-  double max_minutes = 0;  // > 0: after so long stop as if asked to (checkpoint, exit code 75)
+  double max_minutes = 0;  // > 0: stop after this time (checkpoint, exit code 75)
 
   bool operator==(const TrainSettings&) const = default;
 };
@@ -188,15 +187,15 @@ struct CheckpointSettings {
 };
 
 struct ResumeSettings {
-  // What a resume may find changed: keys (`train.epochs`, `epochs`) and sections (`schedule`) of the mathematics of a
-  // run, or `data` for other training images.
+  // What may differ from the checkpoint at a resume: keys (`train.epochs`, `epochs`) and sections (`schedule`) that
+  // affect the mathematics of a run, or `data` for other training images.
   std::vector<std::string> allow = {};
 
   bool operator==(const ResumeSettings&) const = default;
 };
 
 struct KnnSettings {
-  int64_t every_epochs = 5;  // 0 = never; otherwise also before the first step and after the last
+  int64_t every_epochs = 5;  // 0 = never; else also before the first step and after the last
   int k = 20;
   double temperature = 0.1;
 

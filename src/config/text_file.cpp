@@ -37,13 +37,13 @@ std::string line_problem(std::string_view line) {
   const size_t indentation = line.find_first_not_of(" \t");
   if (indentation != std::string_view::npos && line[indentation] != '#' &&
       line.substr(0, indentation).find('\t') != std::string_view::npos) {
-    return "a tab in the indentation; YAML wants spaces";
+    return "a tab in the indentation; YAML requires spaces";
   }
   for (size_t i = 0; i < line.size();) {
     const auto byte = static_cast<unsigned char>(line[i]);
     if (byte == '\r') return "a carriage return inside the line; end lines with LF or CRLF";
     if ((byte < 0x20 && byte != '\t') || byte == 0x7f) {
-      return fmt::format("byte 0x{:02x} at column {} is a control character; is this a text file?", byte, i + 1);
+      return fmt::format("byte 0x{:02x} at column {} is a control character; give a text file", byte, i + 1);
     }
     const size_t length = utf8_length(line.substr(i));
     if (length == 0) return fmt::format("byte 0x{:02x} at column {} is not UTF-8; save the file as UTF-8", byte, i + 1);
@@ -62,27 +62,28 @@ std::string read_text_file(const std::string& path) {
     fail(ExitCode::kUsage, "{}: no such file (looked in {}); give a configuration with --config FILE", name,
          shown_path(fs::current_path(error).string()));
   }
-  if (error) fail(ExitCode::kUsage, "{}: cannot be read: {}", name, error.message());
+  if (error) fail(ExitCode::kUsage, "{}: cannot be read: {}; check its permissions", name, error.message());
   if (status.type() == fs::file_type::directory) {
     fail(ExitCode::kUsage, "{}: is a folder; give the configuration file inside it", name);
   }
   if (status.type() != fs::file_type::regular) {
-    fail(ExitCode::kUsage, "{}: is not a regular file; every rank reads the configuration, so it must be one", name);
+    fail(ExitCode::kUsage, "{}: is not a regular file; every rank reads the configuration, so give a regular file",
+         name);
   }
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) fail(ExitCode::kUsage, "{}: cannot be opened: {}", name, std::strerror(errno));
-  std::string text(kMostConfigBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) fail(ExitCode::kUsage, "{}: cannot be read: {}", name, std::strerror(errno));
+  if (!file) fail(ExitCode::kUsage, "{}: cannot be opened: {}; check its permissions", name, std::strerror(errno));
+  std::string text(kMaxConfigBytes + 1, '\0');
+  file.read(text.data(), std::ssize(text));
+  if (file.bad()) fail(ExitCode::kUsage, "{}: cannot be read: {}; check the disk", name, std::strerror(errno));
   text.resize(file.gcount());
-  if (text.size() > kMostConfigBytes) {
-    fail(ExitCode::kUsage, "{}: is larger than 1 MiB; a configuration is a short YAML file", name);
+  if (text.size() > kMaxConfigBytes) {
+    fail(ExitCode::kUsage, "{}: is larger than 1 MiB; give a configuration file (YAML)", name);
   }
   return text;
 }
 
-std::string clean_text(std::string_view text, std::string_view where, Faults& faults) {
+std::string clean_text(std::string_view text, std::string_view where, ConfigErrors& errors) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   std::string clean;
   clean.reserve(text.size());
@@ -92,7 +93,7 @@ std::string clean_text(std::string_view text, std::string_view where, Faults& fa
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (const std::string problem = line_problem(line); !problem.empty()) {
-      faults.add(fmt::format("{}:{}", where, line_number), "", problem);
+      errors.add(fmt::format("{}:{}", where, line_number), "", problem);
     }
     clean.append(line);
     if (end != std::string_view::npos) clean.push_back('\n');

@@ -6,7 +6,7 @@
 
 #include "kernels/common/error.h"
 #include "src/base/file.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 
 namespace simclr {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "kernels/common/error.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 
 namespace simclr {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "kernels/common/error.h"
 #include "src/base/file.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 #include "src/data/data_files.h"
 
 namespace simclr {

@@ -14,7 +14,7 @@
 #include "kernels/common/error.h"
 #include "src/base/log.h"
 #include "src/base/sha256.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 #include "src/data/bad_files.h"
 #include "src/data/folder_scan.h"
 #include "src/data/image_file.h"

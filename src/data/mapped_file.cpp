@@ -18,7 +18,7 @@
 #include "kernels/common/error.h"
 #include "src/base/file.h"
 #include "src/base/log.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 
 namespace simclr {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "kernels/common/error.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 #include "src/data/data_files.h"
 #include "src/data/idx_file.h"
 

@@ -12,7 +12,7 @@
 
 #include "src/base/file.h"
 #include "src/base/file_handle.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 
 namespace simclr {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "kernels/common/error.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 #include "src/data/packed_file.h"
 
 namespace simclr {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "kernels/common/error.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 
 namespace simclr {
 namespace {

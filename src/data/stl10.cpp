@@ -6,7 +6,7 @@
 
 #include "kernels/common/error.h"
 #include "src/base/sha256.h"
-#include "src/config/faults.h"
+#include "src/config/config_errors.h"
 #include "src/data/data_files.h"
 #include "src/data/mapped_file.h"
 

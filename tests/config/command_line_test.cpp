@@ -86,9 +86,9 @@ TEST(CommandLineParser, MistakesAreOneLineWithAHint) {
   EXPECT_THAT(parse_refusal({}), HasSubstr("no configuration; start with --config FILE"));
   EXPECT_THAT(parse_refusal({"--dry-run"}), HasSubstr("no configuration"));
   EXPECT_THAT(parse_refusal({"--config", ""}), HasSubstr("no configuration"));
-  EXPECT_THAT(parse_refusal({"--confg", "a.yaml"}), HasSubstr("unknown argument --confg; the nearest is --config"));
+  EXPECT_THAT(parse_refusal({"--confg", "a.yaml"}), HasSubstr("unknown argument --confg; did you mean --config"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--resum=none"}),
-              HasSubstr("unknown argument --resum=none; the nearest is --resume"));
+              HasSubstr("unknown argument --resum=none; did you mean --resume"));
   EXPECT_THAT(parse_refusal({"a.yaml"}),
               HasSubstr("unknown argument a.yaml; give the configuration as --config a.yaml"));
   EXPECT_THAT(parse_refusal({"--config"}), HasSubstr("--config"));
@@ -103,7 +103,7 @@ TEST(CommandLineParser, MistakesAreOneLineWithAHint) {
   EXPECT_THAT(parse_refusal({"--config", "a", "info", "f"}), HasSubstr("--config has no meaning for info"));
   EXPECT_THAT(parse_refusal({"info", "f", "--dry-run"}), HasSubstr("--dry-run has no meaning for info"));
   EXPECT_EQ(parse_refusal({"--config", "a", "-c"}), "unknown argument -c; see simclr_train --help");
-  EXPECT_THAT(parse_refusal({"-config", "a"}), HasSubstr("the nearest is --config"));
+  EXPECT_THAT(parse_refusal({"-config", "a"}), HasSubstr("did you mean --config"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--bad\nline"}), HasSubstr("unknown argument --bad?line"));
 }
 

@@ -48,7 +48,7 @@ class TemporaryFolder {
     path_ = name;
   }
   ~TemporaryFolder() {
-    std::error_code ignored;  // a destructor does not throw; what is left lies in the temporary folder
+    std::error_code ignored;  // a destructor does not throw; what is left is in the temporary folder
     std::filesystem::remove_all(path_, ignored);
   }
   std::string path() const { return path_.string(); }

@@ -72,7 +72,7 @@ TEST(EncoderOptions, MistakesAreOneLineWithAHint) {
   for (const char* c : {"0", "-1", "nan", "inf", "1x", ""})
     EXPECT_THAT(parse_refusal("evaluate", {"c", "--c", c}), HasSubstr("--c")) << c;
   EXPECT_THAT(parse_refusal("evaluate", {"c", "--resume", "none"}), HasSubstr("--resume has no meaning for evaluate"));
-  EXPECT_THAT(parse_refusal("evaluate", {"c", "--jsn", "x"}), HasSubstr("the nearest is --json"));
+  EXPECT_THAT(parse_refusal("evaluate", {"c", "--jsn", "x"}), HasSubstr("did you mean --json"));
 }
 
 TEST(ChangeSettings, ReplacesWhatIsNamedAndKeepsTheRest) {

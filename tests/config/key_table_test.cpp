@@ -119,7 +119,7 @@ TEST(KeyTable, AWrongTypeIsRefusedWithKeyLineAndWhatIsExpected) {
     }
     EXPECT_THAT(load_refusal("{}", {key.path + "=" + key_values().at(key.path).wrong_type}),
                 testing::StartsWith("--set: " + key.path + ": "));
-    EXPECT_THAT(load_refusal(nested(key.path + "_", "1")), HasSubstr("the nearest is " + key.path));
+    EXPECT_THAT(load_refusal(nested(key.path + "_", "1")), HasSubstr("did you mean " + key.path));
   }
 }
 

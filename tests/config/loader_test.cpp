@@ -53,25 +53,26 @@ struct Mistake {
 
 TEST(Loader, OneMistakeOneLine) {
   const std::vector<Mistake> mistakes = {
-      {"train:\n  epoch: 3\n", "c.yaml:2: train.epoch: unknown key; the nearest is train.epochs"},
-      {"train:\n  temperature: 3\n", "c.yaml:2: train.temperature: unknown key; the nearest is loss.temperature"},
-      {"optimizer: {lr: 0.1}\n", "c.yaml:1: optimizer.lr: unknown key; the nearest is optimizer.base_lr"},
-      {"optimiser:\n  type: sgd\n", "c.yaml:1: optimiser: unknown section; the nearest is optimizer"},
-      {"train.epochs: 3\n", "c.yaml:1: train.epochs: a dotted key; write it nested, one section inside the other"},
+      {"train:\n  epoch: 3\n", "c.yaml:2: train.epoch: unknown key; did you mean train.epochs?"},
+      {"train:\n  temperature: 3\n", "c.yaml:2: train.temperature: unknown key; did you mean loss.temperature?"},
+      {"optimizer: {lr: 0.1}\n", "c.yaml:1: optimizer.lr: unknown key; did you mean optimizer.base_lr?"},
+      {"optimzer:\n  type: sgd\n", "c.yaml:1: optimzer: unknown section; did you mean optimizer?"},
+      {"train.epochs: 3\n",
+       "c.yaml:1: train.epochs: a dotted key is not supported in a file; nest the sections, e.g. train: {epochs: 10}"},
       {"views.jitter: {hue: 0}\n",
-       "c.yaml:1: views.jitter: a dotted key; write it nested, one section inside the other"},
+       "c.yaml:1: views.jitter: a dotted key is not supported in a file; nest the sections, e.g. train: {epochs: 10}"},
       {"train: !!map {epochs: 3}\n", "c.yaml:1: train: found the YAML tag tag:yaml.org,2002:map; remove it"},
       {"--- !!map\ntrain: {epochs: 3}\n", "c.yaml:1: found the YAML tag tag:yaml.org,2002:map; remove it"},
-      {"\"\": 3\n", "c.yaml:1: unknown key; the nearest is run.name"},
+      {"\"\": 3\n", "c.yaml:1: unknown key; did you mean run.name?"},
       {"train:\n  epochs: 3\n  shards: 4\n  epochs: 4\n",
-       "c.yaml:4: train.epochs: given twice, first in line 2; keep one"},
-      {"train: {epochs: 3}\nrun: {}\ntrain: {shards: 4}\n", "c.yaml:3: train: given twice, first in line 1; keep one"},
+       "c.yaml:4: train.epochs: given twice, first on line 2; keep one"},
+      {"train: {epochs: 3}\nrun: {}\ntrain: {shards: 4}\n", "c.yaml:3: train: given twice, first on line 1; keep one"},
       {"train:\n  epochs: many\n", "c.yaml:2: train.epochs: found many; expected integer 1..1000000, epochs"},
       {"train:\n  epochs: 064\n",
        "c.yaml:2: train.epochs: found 064 with a leading zero (octal or decimal?); "
        "write 64; expected integer 1..1000000, epochs"},
       {"train:\n  epochs: \"64\"\n",
-       "c.yaml:2: train.epochs: found \"64\" in quotes, which is text; remove the "
+       "c.yaml:2: train.epochs: found \"64\" in quotes, which makes it a string; remove the "
        "quotes; expected integer 1..1000000, epochs"},
       {"train:\n  epochs:\n",
        "c.yaml:2: train.epochs: has no value; remove the line or give one; expected integer "
@@ -98,7 +99,7 @@ TEST(Loader, OneMistakeOneLine) {
        "c.yaml:2: views.crop_scale: element 2: found x; expected [number, number] "
        "> 0, <= 1, in order, share of the image's area"},
       {"views:\n  crop_scale: [0.2]\n",
-       "c.yaml:2: views.crop_scale: found a list of 1; expected [number, number] > "
+       "c.yaml:2: views.crop_scale: found a list of length 1; expected [number, number] > "
        "0, <= 1, in order, share of the image's area"},
       {"run:\n  threads: 0\n", "c.yaml:2: run.threads: found 0; expected integer 1..1024 or auto, per rank"},
       {"run:\n  seed: -1\n", "c.yaml:2: run.seed: found -1; expected integer 0..18446744073709551615"},
@@ -107,16 +108,15 @@ TEST(Loader, OneMistakeOneLine) {
       {"run:\n  name: \"a\\nb\"\n",
        "c.yaml:2: run.name: found \"a?b\" with a control character (0x0a); expected text, "
        "a plain folder name"},
-      {"[1]: 2\n", "c.yaml:1: a key that is not a word; write key: value"},
-      {"", "c.yaml: holds no settings; write {} if all defaults are meant"},
-      {"# nothing\n\n", "c.yaml: holds no settings; write {} if all defaults are meant"},
-      {"---\n", "c.yaml: holds no settings; write {} if all defaults are meant"},
-      {"- run\n", "c.yaml:1: found a list at the top; expected sections such as train: {epochs: 10}"},
-      {"\nrun\n", "c.yaml:2: found run at the top; expected sections such as train: {epochs: 10}"},
-      {"run: {}\n---\nrun: {}\n",
-       "c.yaml:2: a second YAML document or stray text begins here; a configuration is one document"},
-      {", a: 1\n", "c.yaml:1: a second YAML document or stray text begins here; a configuration is one document"},
-      {"train:\n\tepochs: 3\n", "c.yaml:2: a tab in the indentation; YAML wants spaces"},
+      {"[1]: 2\n", "c.yaml:1: the key is not a scalar; write key: value"},
+      {"", "c.yaml: contains no settings; write {} to use all defaults"},
+      {"# nothing\n\n", "c.yaml: contains no settings; write {} to use all defaults"},
+      {"---\n", "c.yaml: contains no settings; write {} to use all defaults"},
+      {"- run\n", "c.yaml:1: found a list at the top level; expected sections, e.g. train: {epochs: 10}"},
+      {"\nrun\n", "c.yaml:2: found run at the top level; expected sections, e.g. train: {epochs: 10}"},
+      {"run: {}\n---\nrun: {}\n", "c.yaml:2: a second YAML document or stray text begins here; keep a single document"},
+      {", a: 1\n", "c.yaml:1: a second YAML document or stray text begins here; keep a single document"},
+      {"train:\n\tepochs: 3\n", "c.yaml:2: a tab in the indentation; YAML requires spaces"},
   };
   for (const Mistake& mistake : mistakes) EXPECT_EQ(load_refusal(mistake.text), mistake.message);
 }
@@ -130,20 +130,20 @@ TEST(Loader, BrokenYamlIsOneLineWithItsPlace) {
   }
 }
 
-TEST(Loader, AllFaultsAreToldTogetherInTheOrderOfTheFile) {
+TEST(Loader, ReportsAllErrorsTogetherInTheOrderOfTheFile) {
   EXPECT_EQ(load_refusal("train:\n  epochs: x\n  shard: 8\nloss:\n  temperature: 0\n", {"train.keep=1"}),
             "c.yaml:2: train.epochs: found x; expected integer 1..1000000, epochs\n"
-            "c.yaml:3: train.shard: unknown key; the nearest is train.shards\n"
-            "--set: train.keep: unknown key; the nearest is checkpoint.keep\n"
+            "c.yaml:3: train.shard: unknown key; did you mean train.shards?\n"
+            "--set: train.keep: unknown key; did you mean checkpoint.keep?\n"
             "c.yaml:5: loss.temperature: found 0; expected number 0.005..100");
 }
 
-TEST(Loader, AfterTwentyFaultsOnlyTheirNumberIsTold) {
+TEST(Loader, AfterTwentyErrorsOnlyTheirNumberIsReported) {
   std::string text = "train:\n";
   for (int i = 0; i < 25; ++i) text += "  unknown" + std::to_string(i) + ": 1\n";
   const std::string message = load_refusal(text);
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 20);
-  EXPECT_THAT(message, HasSubstr("\nand 5 more faults"));
+  EXPECT_THAT(message, HasSubstr("\nand 5 more errors"));
 }
 
 TEST(Loader, OverridesParseAsYamlAndReplaceTheFile) {
@@ -163,17 +163,17 @@ TEST(Loader, OverridesParseAsYamlAndReplaceTheFile) {
 
 TEST(Loader, MistakesInOverrides) {
   const std::vector<Mistake> mistakes = {
-      {"train.epoch=3", "--set: train.epoch: unknown key; the nearest is train.epochs"},
+      {"train.epoch=3", "--set: train.epoch: unknown key; did you mean train.epochs?"},
       {"train.epochs", "--set: found train.epochs; expected section.key=value"},
       {"=3", "--set: found =3; expected section.key=value"},
-      {"train={epochs: 3}", "--set: train: a section; set its keys one by one, as section.key=value"},
+      {"train={epochs: 3}", "--set: train: is a section; set its keys one by one, as section.key=value"},
       {"train.epochs=",
        "--set: train.epochs: has no value; remove the line or give one; expected integer 1..1000000, "
        "epochs"},
       {"train.epochs=064",
        "--set: train.epochs: found 064 with a leading zero (octal or decimal?); write 64; expected "
        "integer 1..1000000, epochs"},
-      {"run.name=a #1", "--set: run.name: found a, cut at # as in YAML; put the value in quotes"},
+      {"run.name=a #1", "--set: run.name: found a, since \" #\" starts a comment in YAML; quote the value"},
       {"run.name=a\nb", "--set: run.name: found a?b; expected one line of UTF-8 text"},
       {"run.name=\xFF", "--set: run.name: found \xFF; expected one line of UTF-8 text"},
       {"views.crop_scale=[0.1, 1",
@@ -190,7 +190,7 @@ TEST(Loader, HostileYamlEndsInAMessage) {
   EXPECT_THAT(load_refusal(deep), StartsWith("c.yaml:1: "));
   EXPECT_THAT(load_refusal("train: &a {epochs: *a}\n"), StartsWith("c.yaml:1: "));
   EXPECT_THAT(load_refusal("views: {crop_scale: &a [*a, *a]}\n"), StartsWith("c.yaml:1: "));
-  EXPECT_THAT(load_refusal(std::string(300, 'k') + ": 1\n"), HasSubstr("...: unknown key; the nearest is "));
+  EXPECT_THAT(load_refusal(std::string(300, 'k') + ": 1\n"), HasSubstr("...: unknown key; did you mean "));
 }
 
 // Bytes of a good file changed at random: settings or an Error, nothing else, and each line of the Error has its place.
@@ -222,14 +222,14 @@ TEST(Loader, AFileFullOfMistakesIsReadInSeconds) {
   std::string text;
   for (int i = 0; text.size() < 900000; ++i) text += "k" + std::to_string(i) + ": 1\n";
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_THAT(load_refusal(text), testing::EndsWith("more faults"));
+  EXPECT_THAT(load_refusal(text), testing::EndsWith("more errors"));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
 TEST(Loader, ReadsAFileUnderItsOwnName) {
   const TemporaryFolder folder;
   const std::string file = folder.write("run.yaml", "train:\n  epochs: 2\n  shard: 4\n");
-  EXPECT_EQ(refusal([&] { load_settings(file); }), file + ":3: train.shard: unknown key; the nearest is train.shards");
+  EXPECT_EQ(refusal([&] { load_settings(file); }), file + ":3: train.shard: unknown key; did you mean train.shards?");
   EXPECT_EQ(load_settings(folder.write("good.yaml", "train: {epochs: 2}\n")).train.epochs, 2);
 }
 

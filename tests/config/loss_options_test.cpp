@@ -54,7 +54,7 @@ TEST(LossOptions, MistakesAreOneLineWithAHint) {
   EXPECT_THAT(parse_refusal({}), HasSubstr("two files are required"));
   EXPECT_THAT(parse_refusal({"a.npy"}), HasSubstr("VIEW1.npy VIEW2.npy"));
   EXPECT_THAT(parse_refusal({"a", "b", "c"}), HasSubstr("unknown argument c; loss takes no further argument"));
-  EXPECT_THAT(parse_refusal({"a", "b", "--temprature", "0.1"}), HasSubstr("the nearest is --temperature"));
+  EXPECT_THAT(parse_refusal({"a", "b", "--temprature", "0.1"}), HasSubstr("did you mean --temperature"));
   EXPECT_THAT(parse_refusal({"a", "b", "--dry-run"}), HasSubstr("--dry-run has no meaning for loss"));
   EXPECT_THAT(parse_refusal({"a", "b", "--temperature", "0.001"}),
               HasSubstr("--temperature: found 0.001, expected number 0.005..100"));

@@ -1,4 +1,4 @@
-// One spelling, one meaning: what each scalar is taken for, and what is refused with which reason.
+// The value of each accepted spelling of a scalar, and the reason with which each other one is refused.
 #include "src/config/scalar.h"
 
 #include <cmath>
@@ -27,7 +27,7 @@ TEST(Scalar, SpellingsOfOneNumberAreTheSameDouble) {
   EXPECT_FALSE(std::signbit(parse_number(plain("-0.0")).value));
 }
 
-TEST(Scalar, NumbersThatAreNoneAreRefusedWithTheReason) {
+TEST(Scalar, InvalidNumbersAreRefusedWithTheReason) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"064", "leading zero (octal or decimal?); write 64"},
       {"-007.5", "write -7.5"},
@@ -37,8 +37,8 @@ TEST(Scalar, NumbersThatAreNoneAreRefusedWithTheReason) {
       {"NaN", "not a finite number"},
       {"-.inf", "not a finite number"},
       {"inf", "not a finite number"},
-      {"1e999", "a double cannot hold"},
-      {"1e-999", "a double cannot hold"},
+      {"1e999", "out of the range of a double"},
+      {"1e-999", "out of the range of a double"},
       {"0x10", "found 0x10"},
       {"0o17", "found 0o17"},
       {"1,5", "found 1,5"},
@@ -55,20 +55,21 @@ TEST(Scalar, NumbersThatAreNoneAreRefusedWithTheReason) {
     EXPECT_THAT(parse_number(plain(text)).problem, HasSubstr(reason)) << text;
     EXPECT_THAT(parse_integer(plain(text)).problem, testing::Not("")) << text;
   }
-  EXPECT_THAT(parse_number(quoted("64")).problem, HasSubstr("\"64\" in quotes, which is text; remove the quotes"));
+  EXPECT_THAT(parse_number(quoted("64")).problem,
+              HasSubstr("\"64\" in quotes, which makes it a string; remove the quotes"));
   EXPECT_THAT(parse_integer(quoted("64")).problem, HasSubstr("remove the quotes"));
   EXPECT_THAT(parse_number({.kind = ConfigValue::Kind::kList}).problem, HasSubstr("found a list"));
   EXPECT_THAT(parse_number({}).problem, HasSubstr("has no value"));
 }
 
-TEST(Scalar, IntegersAreWrittenOut) {
+TEST(Scalar, IntegersAreWrittenInFull) {
   EXPECT_EQ(parse_integer(plain("64")).value, 64);
   EXPECT_EQ(parse_integer(plain("+64")).value, 64);
   EXPECT_EQ(parse_integer(plain("-3")).value, -3);
   EXPECT_EQ(parse_integer(plain("9223372036854775807")).value, INT64_MAX);
   EXPECT_EQ(parse_unsigned(plain("18446744073709551615")).value, UINT64_MAX);
-  EXPECT_THAT(parse_integer(plain("1e3")).problem, HasSubstr("written out: 1000"));
-  EXPECT_THAT(parse_integer(plain("64.0")).problem, HasSubstr("written out: 64"));
+  EXPECT_THAT(parse_integer(plain("1e3")).problem, HasSubstr("in full: 1000"));
+  EXPECT_THAT(parse_integer(plain("64.0")).problem, HasSubstr("in full: 64"));
   EXPECT_EQ(parse_integer(plain("1.5")).problem, "found 1.5");
   EXPECT_EQ(parse_integer(plain("1e300")).problem, "found 1e300");
   EXPECT_EQ(parse_integer(plain("9223372036854775808")).problem, "found 9223372036854775808");

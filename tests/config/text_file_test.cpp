@@ -1,4 +1,4 @@
-// Files that are no configuration, and the forms of text that are accepted.
+// Which files are refused as a configuration, and which forms of text are accepted.
 #include "src/config/text_file.h"
 
 #include <sys/stat.h>
@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(TextFile, WhatIsNoReadableFileIsRefusedWithTheReason) {
+TEST(TextFile, UnreadableFilesAreRefusedWithTheReason) {
   const TemporaryFolder folder;
   EXPECT_THAT(refusal([&] { read_text_file(folder.path() + "/none.yaml"); }), HasSubstr("no such file (looked in /"));
   EXPECT_THAT(refusal([&] { read_text_file(folder.path()); }), HasSubstr("is a folder"));
@@ -32,32 +32,32 @@ TEST(TextFile, AFileWithoutPermissionIsRefusedWithTheReason) {
 
 TEST(TextFile, OneMebibyteIsTheLimit) {
   const TemporaryFolder folder;
-  EXPECT_EQ(read_text_file(folder.write("a.yaml", std::string(kMostConfigBytes, '#'))).size(), kMostConfigBytes);
-  const std::string large = folder.write("b.yaml", std::string(kMostConfigBytes + 1, '#'));
+  EXPECT_EQ(read_text_file(folder.write("a.yaml", std::string(kMaxConfigBytes, '#'))).size(), kMaxConfigBytes);
+  const std::string large = folder.write("b.yaml", std::string(kMaxConfigBytes + 1, '#'));
   EXPECT_THAT(refusal([&] { read_text_file(large); }), HasSubstr("larger than 1 MiB"));
 }
 
 std::string problem_of(std::string_view text) {
-  Faults faults;
-  clean_text(text, "f", faults);
-  return refusal([&] { faults.raise_if_any(); });
+  ConfigErrors errors;
+  clean_text(text, "f", errors);
+  return refusal([&] { errors.raise_if_any(); });
 }
 
 TEST(TextFile, ByteOrderMarkAndCrlfAreAccepted) {
-  Faults faults;
+  ConfigErrors errors;
   EXPECT_EQ(clean_text("\xEF\xBB\xBF"
                        "a: 1\r\n\r\nb: \xE2\x82\xAC\t2\r\n",
-                       "f", faults),
+                       "f", errors),
             "a: 1\n\nb: \xE2\x82\xAC\t2\n");
-  EXPECT_EQ(clean_text("a", "f", faults), "a");
-  EXPECT_EQ(clean_text("  # a comment\n\t# another\n\t\n", "f", faults), "  # a comment\n\t# another\n\t\n");
-  EXPECT_TRUE(faults.empty());
+  EXPECT_EQ(clean_text("a", "f", errors), "a");
+  EXPECT_EQ(clean_text("  # a comment\n\t# another\n\t\n", "f", errors), "  # a comment\n\t# another\n\t\n");
+  EXPECT_TRUE(errors.empty());
 }
 
-TEST(TextFile, WhatIsNoTextIsRefusedWithLineAndByte) {
+TEST(TextFile, InvalidTextIsRefusedWithLineAndByte) {
   EXPECT_EQ(problem_of("a:\n\tb: 1\n  \tc: 2\n"),
-            "f:2: a tab in the indentation; YAML wants spaces\n"
-            "f:3: a tab in the indentation; YAML wants spaces");
+            "f:2: a tab in the indentation; YAML requires spaces\n"
+            "f:3: a tab in the indentation; YAML requires spaces");
   EXPECT_THAT(problem_of(std::string("a\0b", 3)), HasSubstr("f:1: byte 0x00 at column 2 is a control character"));
   EXPECT_THAT(problem_of("\x7f"), HasSubstr("byte 0x7f at column 1 is a control character"));
   EXPECT_THAT(problem_of("a\rb"), HasSubstr("carriage return inside the line"));

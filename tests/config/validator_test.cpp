@@ -106,87 +106,88 @@ struct Contradiction {
 TEST(Validator, ContradictionsNameBothKeysAndTheirPlaces) {
   const std::vector<Contradiction> cases = {
       {"train:\n  global_batch: 100\n  shards: 16\n",
-       "c.yaml:2: train.global_batch: found 100, which train.shards (16, c.yaml:3) does not divide; 96 or 112 would "
-       "do"},
+       "c.yaml:2: train.global_batch: found 100, not a multiple of train.shards (16, c.yaml:3); use 96 or 112"},
       {"train:\n  global_batch: 4\n",
-       "c.yaml:2: train.global_batch: found 4, which train.shards (8, the default) does not divide; 8 would do"},
+       "c.yaml:2: train.global_batch: found 4, not a multiple of train.shards (8, the default); use 8"},
       {"train:\n  shards: 1024\n",
-       "train.global_batch: found 512, which train.shards (1024, c.yaml:2) does not divide; "
-       "1024 would do"},
-      {"train:\n  shards: 6\n", "c.yaml:2: train.shards: found 6; expected a power of two, such as 4 or 8"},
+       "train.global_batch: found 512, not a multiple of train.shards (1024, c.yaml:2); use 1024"},
+      {"train:\n  shards: 6\n", "c.yaml:2: train.shards: found 6; expected a power of two, e.g. 4 or 8"},
       {"run:\n  name: a/b\n",
        "c.yaml:2: run.name: found \"a/b\"; expected a plain folder name of 1..200 bytes, without "
-       "/ and without spaces at its ends (the folder above it is run.output_dir)"},
+       "/ and without leading or trailing spaces (its parent folder is run.output_dir)"},
       {"run:\n  output_dir: \"\"\n",
-       "c.yaml:2: run.output_dir: found an empty text; expected a folder (. is the current one)"},
+       "c.yaml:2: run.output_dir: found an empty string; expected a folder (. for the current one)"},
       {"run:\n  device: cpu\n  precision: tf32\n",
-       "c.yaml:3: run.precision: found tf32 with run.device: cpu; CPUs compute in fp32, and some in bf16; write one of "
-       "them"},
+       "c.yaml:3: run.precision: found tf32, which CPUs do not support, but run.device is cpu (c.yaml:2); write fp32, "
+       "or "
+       "bf16 if the CPU supports it"},
       {"data:\n  path: /data\n",
-       "c.yaml:2: data.path: found \"/data\", but data.format (synthetic, the default) draws "
-       "its own images; remove the path or name another format, such as cifar10"},
+       "c.yaml:2: data.path: found \"/data\", but data.format is synthetic (the default), which reads no files; "
+       "remove the path, or set data.format to the format of the files, e.g. cifar10"},
       {"data:\n  format: cifar10\n",
-       "data.path: missing, but data.format (cifar10, c.yaml:2) reads files; give the "
+       "data.path: missing, but data.format is cifar10 (c.yaml:2), which reads files; give their "
        "folder, e.g. --set data.path=DIR"},
       {"data:\n  synthetic: {train_images: 500}\n",
-       "c.yaml:2: data.synthetic.train_images: found 500, fewer than one "
-       "train.global_batch (512, the default)"},
+       "c.yaml:2: data.synthetic.train_images: found 500, fewer than "
+       "train.global_batch (512, the default); use at least 512"},
       {"evaluate:\n  knn: {k: 4097}\n",
        "c.yaml:2: evaluate.knn.k: found 4097, more neighbors than "
-       "data.synthetic.train_images (4096, the default)"},
+       "data.synthetic.train_images (4096, the default); use at most 4096"},
       {"views:\n  normalize: {mean: [0, 0, 0]}\n",
-       "c.yaml:2: views.normalize.mean: has 3 values, views.normalize.std "
-       "([], the default) has 0; give both or neither"},
+       "c.yaml:2: views.normalize.mean: has 3 values, but views.normalize.std "
+       "([], the default) has 0; give both, of equal length, or neither"},
       {"model:\n  encoder: {stem: imagenet}\ndata: {image_size: 31}\n",
-       "c.yaml:3: data.image_size: found 31, too small for model.encoder.stem (imagenet, c.yaml:2); expected at least "
-       "32, or stem: cifar"},
+       "c.yaml:3: data.image_size: found 31, too small for model.encoder.stem (imagenet, c.yaml:2); use at least "
+       "32, or set model.encoder.stem to cifar"},
       {"model:\n  convolution: winograd\nrun: {device: cpu, precision: bf16}\n",
-       "c.yaml:2: model.convolution: found winograd, which CPUs do not have in bf16; here is run.precision (bf16, "
-       "c.yaml:3); write auto or direct, or precision: fp32"},
+       "c.yaml:2: model.convolution: found winograd, which CPUs do not support in bf16, but run.precision is bf16 "
+       "(c.yaml:3); write auto or direct, or set run.precision to fp32"},
       {"loss:\n  decoupled: true\n  margin: 0.1\n",
-       "c.yaml:3: loss.margin: found 0.1, which has no gradient with loss.decoupled (true, c.yaml:2); write 0"},
+       "c.yaml:3: loss.margin: found 0.1, which has no effect on the gradient if loss.decoupled is true (c.yaml:2); "
+       "write 0"},
       {"loss:\n  products: bf16\n",
-       "c.yaml:2: loss.products: found bf16, which is for streaming only; here is loss.algorithm (auto, the default); "
-       "write fp32, or algorithm: streaming"},
+       "c.yaml:2: loss.products: found bf16, which applies to streaming only, but loss.algorithm is auto (the "
+       "default); write fp32, or set loss.algorithm to streaming"},
       {"loss:\n  algorithm: streaming\n  products: bf16\nrun: {device: cpu}\n",
-       "c.yaml:3: loss.products: found bf16 with run.device: cpu; CPUs compute in fp32 only; write fp32"},
+       "c.yaml:3: loss.products: found bf16, which this loss supports on GPUs only, but run.device is cpu (c.yaml:4); "
+       "write fp32"},
       {"checkpoint:\n  keep_best: true\nevaluate:\n  knn: {every_epochs: 0}\n",
-       "c.yaml:2: checkpoint.keep_best: found true, but evaluate.knn.every_epochs (0, c.yaml:4) never says which is "
-       "the "
-       "best"},
+       "c.yaml:2: checkpoint.keep_best: found true, which requires k-NN accuracies, but evaluate.knn.every_epochs is 0 "
+       "(c.yaml:4); set it to at least 1, or write false here"},
       {"resume:\n  allow: [epochs, type]\n",
-       "c.yaml:2: resume.allow: found type, which may be loss.type or optimizer.type or schedule.type; write the one "
-       "that is meant"},
+       "c.yaml:2: resume.allow: found type, which is ambiguous; write loss.type or optimizer.type or schedule.type"},
       {"resume:\n  allow: [epoch]\n",
-       "c.yaml:2: resume.allow: found epoch, which is no key and no section; the nearest is train.epochs"},
+       "c.yaml:2: resume.allow: found epoch, which is not a key or a section; did you mean train.epochs?"},
       {"resume:\n  allow: [checkpoint.keep]\n",
-       "c.yaml:2: resume.allow: found checkpoint.keep, which a resume may find changed in any case; remove it"},
+       "c.yaml:2: resume.allow: found checkpoint.keep, which may always change at a resume; remove it"},
       {"loss:\n  decoupled: true\n  type: barlow_twins\n",
-       "c.yaml:2: loss.decoupled: found true, which is for infonce only; here is loss.type (barlow_twins, c.yaml:3); "
+       "c.yaml:2: loss.decoupled: found true, which applies to infonce only, but loss.type is barlow_twins (c.yaml:3); "
        "write false"},
       {"loss:\n  margin: 0.1\n  type: barlow_twins\n",
-       "c.yaml:2: loss.margin: found 0.1, which is for infonce only; here is loss.type (barlow_twins, c.yaml:3); write "
+       "c.yaml:2: loss.margin: found 0.1, which applies to infonce only, but loss.type is barlow_twins (c.yaml:3); "
+       "write "
        "0"},
       {"loss:\n  algorithm: einsum\n  type: barlow_twins\n",
-       "c.yaml:2: loss.algorithm: found einsum, which is for infonce only; here is loss.type (barlow_twins, c.yaml:3); "
+       "c.yaml:2: loss.algorithm: found einsum, which applies to infonce only, but loss.type is barlow_twins "
+       "(c.yaml:3); "
        "write auto"},
       {"loss:\n  scale: 0.024\n",
-       "c.yaml:2: loss.scale: found 0.024, which is for barlow_twins only; here is loss.type (infonce, the default); "
+       "c.yaml:2: loss.scale: found 0.024, which applies to barlow_twins only, but loss.type is infonce (the default); "
        "write 1"},
       {"optimizer:\n  nesterov: true\n  type: adamw\n",
-       "c.yaml:2: optimizer.nesterov: found true, which is for sgd "
-       "only; here is optimizer.type (adamw, c.yaml:3)"},
+       "c.yaml:2: optimizer.nesterov: found true, which applies to sgd "
+       "only, but optimizer.type is adamw (c.yaml:3); write false"},
       {"optimizer:\n  nesterov: true\n  momentum: 0\n",
-       "c.yaml:2: optimizer.nesterov: found true, which needs a "
-       "momentum; here is optimizer.momentum (0, c.yaml:3)"},
+       "c.yaml:2: optimizer.nesterov: found true, which requires a "
+       "momentum above 0, but optimizer.momentum is 0 (c.yaml:3); write false"},
       {"schedule:\n  type: step\n",
-       "c.yaml:2: schedule.type: found step, but schedule.milestones ([], the default) names no epoch; give some, e.g. "
-       "milestones: [60, 80]"},
+       "c.yaml:2: schedule.type: found step, which requires milestones, but schedule.milestones is [] (the default); "
+       "give epochs, e.g. milestones: [60, 80]"},
       {"schedule:\n  milestones: [60, 80]\n",
-       "c.yaml:2: schedule.milestones: found [60, 80], which is for step only; here is schedule.type (cosine, the "
+       "c.yaml:2: schedule.milestones: found [60, 80], which applies to step only, but schedule.type is cosine (the "
        "default); write []"},
       {"schedule:\n  warmup_epochs: 3.5\ntrain: {epochs: 3}\n",
-       "c.yaml:2: schedule.warmup_epochs: found 3.5, longer than train.epochs (3, c.yaml:3)"},
+       "c.yaml:2: schedule.warmup_epochs: found 3.5, longer than train.epochs (3, c.yaml:3); use at most 3"},
   };
   for (const Contradiction& c : cases) EXPECT_EQ(load_refusal(c.text), c.message);
 }
@@ -230,7 +231,7 @@ TEST(Validator, SettingsMadeByAProgramAreCheckedToo) {
       "loss.temperature: found nan; expected number 0.005..100\noptimizer.base_lr: found inf; expected number >= 0");
 }
 
-TEST(Validator, OrderedSumsWantAPowerOfTwoThatDividesTheShards) {
+TEST(Validator, OrderedSumsRequireAPowerOfTwoThatDividesTheShards) {
   Settings settings;
   EXPECT_THAT(allowed_rank_counts(settings), ElementsAre(1, 2, 4, 8));
   for (const int ranks : {1, 2, 4, 8}) EXPECT_NO_THROW(validate_ranks(settings, ranks));
@@ -238,22 +239,21 @@ TEST(Validator, OrderedSumsWantAPowerOfTwoThatDividesTheShards) {
       refusal([&] {
         validate_ranks(settings, 3, {{"train.shards", "c.yaml:9"}});
       }),
-      "c.yaml:9: train.shards: 3 ranks cannot share 8 shards: reduction ordered wants a power of two that divides "
-      "them; these rank counts would do: 1, 2, 4, 8");
+      "c.yaml:9: train.shards: 3 ranks cannot share 8 shards equally; use one of these numbers of ranks: 1, 2, 4, 8");
   for (const int ranks : {5, 6, 7, 9, 16}) refusal([&] { validate_ranks(settings, ranks); });
 }
 
-TEST(Validator, FastestSumsWantADivisorOfTheGlobalBatch) {
+TEST(Validator, FastestSumsRequireADivisorOfTheGlobalBatch) {
   Settings settings;
   settings.train.global_batch = 96;
   settings.train.reduction = Reduction::kFastest;
   for (const int ranks : {1, 2, 3, 6, 12, 96}) EXPECT_NO_THROW(validate_ranks(settings, ranks));
   EXPECT_EQ(refusal([&] { validate_ranks(settings, 7); }),
-            "train.global_batch: 7 ranks cannot share a global batch of 96 images: their number must divide it; these "
-            "rank counts would do: 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 96");
-  settings.train.global_batch = 720720;  // many divisors: those nearest to the wish are listed
+            "train.global_batch: 7 ranks cannot share a global batch of 96 images equally; use one of these "
+            "numbers of ranks: 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 96");
+  settings.train.global_batch = 720720;  // many divisors: those nearest to the requested number are listed
   EXPECT_THAT(refusal([&] { validate_ranks(settings, 17); }),
-              HasSubstr("would do: 10, 11, 12, 13, 14, 15, 16, 18, 20, 21, 22, 24"));
+              HasSubstr("numbers of ranks: 10, 11, 12, 13, 14, 15, 16, 18, 20, 21, 22, 24"));
 }
 
 }  // namespace

@@ -178,7 +178,7 @@ def one_line_for_what_is_wrong(folder):
             ([good, other, "--margin", "2"], ["--margin"]),
             ([good, other, "--margin", "0.1", "--decoupled"], ["--margin 0.1", "--decoupled"]),
             ([good, other, "--precision", "fp16"], ["--precision", "fp16"]),
-            ([good, other, "--temprature", "0.1"], ["--temprature", "the nearest is --temperature"]),
+            ([good, other, "--temprature", "0.1"], ["--temprature", "did you mean --temperature"]),
             ([good, other, "--grad1", good], ["would replace the input", "good.npy"]),
             ([good, other, "--grad1", "g.npy", "--grad2", "g.npy"], ["--grad1 and --grad2"]),
             ([good, other, "--config", "x.yaml"], ["--config has no meaning for loss"])]:

@@ -26,7 +26,7 @@ with Folder() as folder:
                ("run.yaml:3", "train.shards", "power of two")],
            with_config('train:\n  global_bach: 64\n  shards: 6\nloss: {temperature: "0.5"}\n'))
     expect(2, [("run.yaml:1", "064", "write 64")], with_config("train: {global_batch: 064}\n"))
-    expect(2, [("holds no settings",)], with_config(""))
+    expect(2, [("contains no settings",)], with_config(""))
     expect(2, [("run.yaml:2", "tab")], with_config("train:\n\tepochs: 3\n"))
     expect(2, [("run.yaml:2", "train.epochs", "twice")], with_config("train: {epochs: 3,\n  epochs: 4}\n"))
     expect(4, [("cuda", "without CUDA")], with_config("run: {device: cuda}\n"))
