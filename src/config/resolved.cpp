@@ -8,6 +8,7 @@
 
 #include "kernels/common/error.h"
 #include "kernels/common/numbers.h"
+#include "src/config/enum_names.h"
 #include "src/config/key_table.h"
 
 namespace simclr {
