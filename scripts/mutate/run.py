@@ -1,6 +1,7 @@
 """Runs mutations (mutations.py) of the files on the command line against the tests that cover them. Called by
 scripts/mutate.sh; --help lists the options. Exit code: 0 all caught, 1 some survived, 2 it could not run."""
 import argparse
+import fcntl
 import json
 import os
 import re
@@ -165,6 +166,12 @@ def main():
         for path, text, mutation in todo:
             print(f"{path}:{mutation.line(text)}: {mutation.kind}: {mutation.describe(text)}")
         return 0
+    COPY.mkdir(parents=True, exist_ok=True)
+    lock = open(COPY.parent / "lock", "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        stop(f"another mutate.sh is at work in {COPY.parent}; wait for it")
     refresh_copy()
     start, builds, suites, verdicts = time.monotonic(), {}, {}, []
     for path, text, mutation in todo:
