@@ -1,4 +1,4 @@
-// A data set of several files of which one at a time is foreign: the first byte of an input says which, the rest is its
+// A data set of several files of which one is foreign: the first byte of an input selects the file, the rest is its
 // content.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What every fuzz target shares: foreign bytes as a file, and the one way in which a parser may refuse them.
+// Shared by all fuzz targets: foreign bytes as a file, and the only way in which a parser may refuse them.
 #pragma once
 
 #include <sys/mman.h>
@@ -15,7 +15,7 @@
 
 namespace simclr::test {
 
-// Bytes behind a path, in memory alone.
+// A file that exists in memory only.
 class MemoryFile {
  public:
   MemoryFile(const uint8_t* data, size_t bytes) : fd_(::memfd_create("fuzz", MFD_CLOEXEC)) {

@@ -1,4 +1,4 @@
-// JPEG images: the first two bytes are given, so that no try is lost on them.
+// JPEG images: the first two bytes are given, so that no input is wasted on them.
 #include <algorithm>
 #include <vector>
 

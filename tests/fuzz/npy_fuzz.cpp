@@ -1,4 +1,4 @@
-// .npy files: any file. What is read has as many finite numbers as it says.
+// .npy files: any file. An array that is read has as many finite numbers as its header states.
 #include "src/data/npy_file.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -1,5 +1,5 @@
-// A packed data set. Its checksum of the description is corrected before it is read, so that what stands behind it is
-// reached: a stranger can do the same.
+// A packed data set. Its checksum of the description is corrected before it is read, so that the parser
+// behind it is reached: an attacker can do the same.
 #include <cstddef>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// PNG images: the signature is given, and each chunk gets its right checksum, so that the tries reach what is in
-// them.
+// PNG images: the signature is given, and each chunk gets its right checksum, so that inputs reach their
+// contents.
 #include <zlib.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Feeds every file of the folders on the command line to a fuzz target: the same inputs each time, on any compiler.
-// Each is tried whole, cut short, and with a byte changed, so that the corpus can stay small.
+// Each is replayed whole, truncated, and with one byte changed, so that the corpus can stay small.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stands in for simclr_train in tests of scripts/gpu_check.sh: writes what a run leaves, at once. FAKE_FAULTS plants faults."""
+"""Replaces simclr_train in tests of scripts/gpu_check.sh: writes the files of a run at once. FAKE_FAULTS plants faults."""
 
 import os
 import pathlib

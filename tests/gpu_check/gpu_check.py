@@ -1,4 +1,4 @@
-"""Starts scripts/gpu_check.sh and reads what it leaves. Standard library only; not a test itself."""
+"""Starts scripts/gpu_check.sh and reads its output. Standard library only; not a test itself."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""What scripts/gpu_check.sh makes of what it sees, with programs that pretend: no GPU, no build. Each fault that it is
+"""The verdicts of scripts/gpu_check.sh on fake programs: no GPU, no build. Each fault that it is
 there to find is planted once and has to fail the check, in the row that is about it.
 """
 
@@ -64,8 +64,8 @@ with tempfile.TemporaryDirectory(prefix="gpu_check_") as name:
            "runs/cifar10_bf16_8/metrics.jsonl"} <= left, "what is left to read", good)
     check(not [p for p in left if "checkpoints" in p], "no checkpoints are left")
 
-    # Each fault in another row: a training that dies, one that leaves nothing, other bits the second time, a loss that is
-    # not the CPU's, a network that learns nothing; a failed test, one that runs nothing, one that crashes; a tool that fails.
+    # Each fault in its own row: a training that crashes, one without output, different bits in the second run, a loss that
+    # differs from the CPU's, a network that learns nothing; a failed test, one that runs nothing, one that crashes; a tool that fails.
     write_program(build / "pool_cuda_test", "#!/bin/sh\necho '[  FAILED  ] Pool.Max (3 ms)'\nexit 1\n")
     write_program(build / "linear_cuda_test", "#!/bin/sh\nexit 0\n")
     write_program(build / "conv2d_cuda_test", "#!/bin/sh\nkill -SEGV $$\n")

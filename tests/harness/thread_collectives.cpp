@@ -22,7 +22,7 @@ class PeerFailed : public Error {
   using Error::Error;
 };
 
-// The memory that one rank lets the others read until the operation ends.
+// Memory of one rank that the others may read until the operation ends.
 struct Shown {
   const std::byte* send = nullptr;
   std::byte* stage = nullptr;
@@ -36,7 +36,7 @@ class Room {
   int size() const { return size_; }
   const Shown& shown_by(int rank) const { return shown_[rank]; }
 
-  // Before the first meeting of an operation only: others may still read what the last one showed.
+  // Before the first meeting of an operation only: other ranks may still read the buffers of the previous one.
   void show(int rank, const Shown& shown) { shown_[rank] = shown; }
 
   // Memory of `bytes` that stays with the rank; double for alignment.
@@ -45,7 +45,7 @@ class Room {
     return reinterpret_cast<std::byte*>(stages_[rank].data());
   }
 
-  // Waits until all ranks have come with the same operation (name, count, type).
+  // Waits until all ranks have called the same operation (name, count, type).
   void meet(int rank, const std::string& operation) {
     std::unique_lock lock(mutex_);
     throw_if_broken(operation);
@@ -70,7 +70,7 @@ class Room {
     throw_if_broken(operation);
   }
 
-  // The rank will not come again: an error of its own, or (empty reason) a normal return.
+  // The rank takes part in no further operation: its own error, or (empty reason) a normal return.
   void leave(int rank, const std::string& reason) {
     std::lock_guard lock(mutex_);
     ++left_;

@@ -1,6 +1,6 @@
 // Ranks as threads of one process, for tests of code that takes Collectives: run_ranks(4, [](Collectives& c) { ... }).
 // The same contract and the same order of sums as MpiCollectives, without MPI. Each mistake that would hang or corrupt
-// a real run (a rank that leaves early, another operation, another count) is a thrown Error that says which rank.
+// a real run (a rank that leaves early, another operation, another count) throws an Error that names the rank.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The harness that other tests lean on: its sums, its order, and that each wrong use is an error and not a hang.
+// The harness of other tests: its sums, their order, and that each misuse is an error instead of a hang.
 #include "tests/harness/thread_collectives.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-"""The program on emulated GPUs when something is not as it was: another cuDNN on resume, a kernel or a network that
+"""The program on emulated GPUs when something has changed or fails: another cuDNN on resume, a kernel or a network that
 fails in mid-run. What is said, when it ends, and that nothing half computed is in a file.
 
 Arguments: program, mpirun.
@@ -22,7 +22,7 @@ def run_with(variable, value, *arguments, **words):
 
 
 with Folder() as folder:
-    # Plans of convolutions decide bits: those of the checkpoint are taken again, whatever cuDNN would choose now.
+    # Convolution plans decide bits: a resume uses those of the checkpoint, whatever cuDNN would choose now.
     tf32 = dict(GPU, **{"run.precision": "tf32"})
     unbroken = run(2, tf32, folder / "unbroken", limit_s=200)
     check(unbroken.code == 0 and len(unbroken.losses) == 10, "tf32 on two GPUs", unbroken)
@@ -38,7 +38,7 @@ with Folder() as folder:
     check(without.code == 0 and without.output.count("was written with other convolution plans") == 1 and len(without.losses) == 10 and
           without.losses != unbroken.losses, "resumed where these engines are gone: continues, with a warning", without)
 
-    # A GPU, or the network between them, that fails: said once, with rank and step.
+    # A GPU, or the network between GPUs, fails: reported once, with rank and step.
     whole = run(1, GPU, folder / "whole", limit_s=200)
     check(whole.code == 0 and len(whole.losses) == 10, "fp32 on one GPU", whole)
 

@@ -125,7 +125,7 @@ with Folder() as folder:
                              if "ncclCommInitRank" in log))  # of each rank
     check(len(counts[0]) == 2 and counts[0][0] and counts[0] == counts[1], f"no allocation, no wait within a step: {counts}")
 
-    # MPI is silent between the choice of the device and its end.
+    # No MPI call between the choice of the device and the end.
     calls = folder / "calls"
     os.environ.update(SIMCLR_MPI_CALLS=str(calls), LD_PRELOAD=MPI_CALLS)
     silent = run(2, GPU, folder / "silent")
@@ -138,7 +138,7 @@ with Folder() as folder:
         at = log.index("ncclCommInitRank")
         check("MPI_Bcast" in log[:at], "before NCCL starts, MPI carries its unique id")
         check(log[at + 1:] == ["MPI_Finalize"], f"from NCCL's start on only MPI_Finalize is called: {log[at + 1:]}")
-    # ... and the list of calls that are written down is complete.
+    # ... and the list of recorded calls is complete.
     imports = set()
     libraries = [PROGRAM] + [p for p in PROGRAM.parent.rglob("libsimclr_comm.*") if p.suffix in (".so", ".a")]
     for library in libraries:
@@ -150,7 +150,7 @@ with Folder() as folder:
     quiet = {"MPI_Error_string", "MPI_Get_library_version", "MPI_Initialized", "MPI_Finalized"}  # local, no communication
     check(imports and imports - noted <= quiet, f"every MPI function of the program is watched: {imports - noted}")
 
-    # A rank that dies or stands still on its GPU ends the job.
+    # A rank that dies or hangs on its GPU ends the job.
     for name, sent, says in [("killed", signal.SIGKILL, ""), ("stopped", signal.SIGSTOP, "has given no sign of life")]:
         job = start(2, dict(GPU, **{"train.epochs": 2000, "evaluate.knn.every_epochs": 0, "train.timeout_s": 4}), folder / name)
         check(wait_for(lambda: (folder / name / "metrics.jsonl").exists() and

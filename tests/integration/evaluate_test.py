@@ -1,5 +1,5 @@
-"""evaluate and embed from outside: the same bytes on any number of ranks, the numbers of training, right ones where
-scikit-learn is there, and one line for what is wrong."""
+"""evaluate and embed from outside: the same bytes on any number of ranks, the numbers of training, those of
+scikit-learn where it is installed, and one line for each error."""
 
 import json
 import os
@@ -119,12 +119,12 @@ def compare_with_scikit_learn(folder, checkpoint, shape, numbers, labels):
         theirs = float((model.predict(numpy.array(test).reshape(count, width)) == truth).mean())
         command(["evaluate", checkpoint, "--labels", 100, "--c", c, "--json", folder / "c.json"])
         ours = json.loads((folder / "c.json").read_text())["linear_probe"][0]["top1"]
-        # 0.5 points of 48 images are none; features as float64 there, products in double here.
+        # 0.5 points are less than one of 48 images; features as float64 there, products in double here.
         check(abs(ours - theirs) <= 0.005, f"C = {c}: top-1 {ours}, scikit-learn {theirs}")
 
 
 def class_folders(folder):
-    """Another data set, whose classes begin with the same letters."""
+    """Another data set, whose class names begin with the same letters."""
     images = write_image_folder(folder / "images")
     for place in [*images.glob("*/*/")]:
         place.rename(place.parent / f"photo_{place.name}")

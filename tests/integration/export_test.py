@@ -1,5 +1,5 @@
-"""An encoder leaves as safetensors and comes back: export, model.init_from. With PyTorch and torchvision, features of
-torchvision's own networks with the exported weights, too; without them that part is skipped and says so."""
+"""An encoder is exported as safetensors and loaded again (export, model.init_from). With PyTorch and torchvision, features of
+torchvision's own networks with the exported weights, too; without them that part is reported as skipped."""
 
 import json
 import struct

@@ -50,7 +50,7 @@ with Folder() as folder:
     check(result.returncode == 2 and "rank 3" in output and "loss.temperature is 0.3 here and 0.2 on rank 0" in output,
           f"another configuration on rank 3: exit code 2 after {time.monotonic() - began:.1f} s: {output}")
 
-    # One rank whose oneDNN may use fewer instruction sets: its bits would be other ones. AVX and SSE4.1 share a layout.
+    # One rank whose oneDNN may use fewer instruction sets: its bits would differ. AVX and SSE4.1 share a layout.
     place = folder / "other_instructions"
     for limit, odd_limit in [("AVX2", "AVX"), ("AVX", "SSE41")]:
         base = command(1, SMALL, place)

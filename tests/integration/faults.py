@@ -1,4 +1,4 @@
-"""What the rows of fault_table.py share: jobs, the list of faults, and how a job has to end."""
+"""Shared by the rows of fault_table.py: jobs, the list of faults, and how a job has to end."""
 
 import subprocess
 import time
@@ -33,7 +33,7 @@ def job(ranks, settings, place, extra=(), **options):
 
 
 def row(text, job, codes, words=(), lines=1, limit_s=60, since=None):
-    """Waits for the end. codes: the exit codes that are right; words: what the line must hold; lines: how many there are."""
+    """Waits for the end. codes: allowed exit codes; words: what the error line must contain; lines: number of error lines."""
     began = since or job.began
     try:
         output, _ = job.process.communicate(timeout=limit_s)
@@ -90,7 +90,7 @@ def check_status(place, state, reason=""):
 
 
 def with_odd_rank(words, odd_words):
-    """One job of two ranks, the second with words of its own."""
+    """One job of two ranks, the second with arguments of its own."""
     return [MPIRUN, "--oversubscribe", "--bind-to", "none", "-np", "1"] + words + [":", "-np", "1"] + odd_words
 
 

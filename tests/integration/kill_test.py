@@ -1,4 +1,4 @@
-"""Kills a run again and again without warning and starts it again on another number of ranks: nothing is lost beyond
+"""Kills a run repeatedly with SIGKILL and restarts it on another number of ranks: nothing is lost beyond
 the last checkpoint, nothing is left behind, and the weights end as those of an unbroken run.
 
 kill_test.py PROGRAM MPIRUN [KILLS [SEED]]: ten kills by default; a long drill takes 200 (about ten minutes).
@@ -78,7 +78,7 @@ with Folder() as folder:
                 seen = survivors.describe(pids_of(place), place)
                 kill_all(process, place)
                 check(False, f"processes are left after kill {done}:\n{seen}", result)
-            # What survivors of a kill say names the rank that is gone; anything else is a start that failed.
+            # Survivors of a kill name the rank that is gone; any other message is a failed start.
             errors = [line for line in result.output.splitlines() if line.startswith("error: ") and "rank" not in line]
             if errors or (result.code != 0 and not killed):
                 check(False, f"start {restarts} on {ranks} ranks failed", result)

@@ -1,4 +1,4 @@
-"""A run of many epochs: no growth of memory or open files, and four ranks say no more than one.
+"""A run of many epochs: no growth of memory or open files, and four ranks log no more than one.
 
 long_test.py PROGRAM MPIRUN [EPOCHS]: 300 by default.
 """
@@ -23,7 +23,7 @@ def resident_kb(pid):
 
 
 def open_files(pid):
-    """The fewest seen in a moment: without those of a checkpoint that is being written."""
+    """The minimum over a moment, which excludes the files of a checkpoint that is being written."""
     fewest = len(os.listdir(f"/proc/{pid}/fd"))
     for _ in range(20):
         time.sleep(0.005)

@@ -1,4 +1,4 @@
-"""simclr_train loss from outside: the same numbers on any number of ranks, right ones, and one line for what is wrong."""
+"""simclr_train loss from outside: the same, correct numbers on any number of ranks, and one line for each error."""
 
 import json
 import math
@@ -105,7 +105,7 @@ def same_numbers_on_any_ranks(folder):
 
 
 def gradients_are_those_of_the_loss(folder):
-    """Finite differences by the program itself: it reads what it is to differentiate from files."""
+    """Finite differences by the program itself: it reads its inputs from files."""
     first, second = views(4, 3, "d")
     paths = [folder / "a.npy", folder / "b.npy"]
     grads = [folder / "ga.npy", folder / "gb.npy"]
@@ -127,7 +127,7 @@ def gradients_are_those_of_the_loss(folder):
                 sides.append(loss(moved))
             check(abs(grad[row][column] - (sides[1] - sides[0]) / (2 * step)) < 1e-8,
                   f"dL/dz{view + 1}[{row}][{column}] = {grad[row][column]}")
-    # One gradient alone, from floats, in lines for people.
+    # One gradient alone, from floats, in text for people.
     for path, view in zip(paths, (first, second)):
         path.write_bytes(npy(view, "f"))
     exact = read_npy(grads[0])
@@ -187,7 +187,7 @@ def one_line_for_what_is_wrong(folder):
     expect_line(6, ["none/g.npy"], run([good, other, "--grad1", folder / "none" / "g.npy"], ranks=2))
     check(good.read_bytes() == before, "inputs are left alone")
 
-    # What one rank alone meets ends all of them, and says which rank.
+    # An error on one rank ends all of them and names the rank.
     start = [MPIRUN, "--oversubscribe", "--bind-to", "none"]
     for second_file, parts in [(folder / "nothing.npy", ["rank 1", "nothing.npy"]), (good, ["differs between ranks"])]:
         done = subprocess.run(start + ["-np", "1", PROGRAM, "loss", good, other, ":", "-np", "1", PROGRAM, "loss", good, second_file],

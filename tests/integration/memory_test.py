@@ -1,5 +1,5 @@
-"""What --dry-run says of the memory of a rank, held against the peak of a real run (ru_maxrss, which is VmHWM); and runs
-that the host or a control group has no memory for, which end before they begin."""
+"""Memory of a rank as --dry-run predicts it, compared with the peak of a real run (ru_maxrss, which is VmHWM); and runs
+that exceed the memory of the host or of a control group, which are refused before they begin."""
 
 import math
 import os
@@ -51,7 +51,7 @@ with Folder() as tmp:
         check(held < predicted - 0.8 * maps, f"and the dry run itself takes {held:.0f} MB, without the feature maps")
         check(predicted < available and largest >= case["train.global_batch"] and largest % 4 == 0, f"up to {largest} images fit")
 
-    # More than the host has, whatever that is: feature maps grow with the square of the images' sides.
+    # More than any host has: feature maps grow with the square of the images' sides.
     megabytes = sum(int(n) for n in re.findall(r"(?:MemTotal|SwapTotal): +(\d+) kB", pathlib.Path("/proc/meminfo").read_text())) // 1000
     side = 32 * math.ceil(math.sqrt(3 * megabytes / 2700))
     huge = dict(CIFAR, **{"data.path": write_cifar(tmp / "cifar", records=60), "data.image_size": side, "model.encoder.depth": 18,
@@ -69,7 +69,7 @@ with Folder() as tmp:
                 ["train.global_batch 256 does not fit into memory", "the host has ", "the 2 ranks here" if ranks == 2 else "this rank"])
         check(not (place / "metrics.jsonl").exists(), "nothing was trained")
 
-    # A control group of 600 MB: the batch that the line names runs there.
+    # A control group of 600 MB: the batch that the error suggests fits.
     class Group:
         """A memory control group that processes of this test can be started in; None where it cannot be made."""
 

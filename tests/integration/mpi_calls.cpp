@@ -1,8 +1,8 @@
-// A library to be preloaded: writes the name of every MPI call of a process, of NCCL's start, and of the CUDA calls
-// that take memory or wait for the device, to the file that SIMCLR_MPI_CALLS names (with the process's number behind
-// it). MPI's profiling interface (PMPI_*) and the dynamic linker's next symbol do the work. The MPI functions are those
-// that src/comm uses; the test compares this list with the program's imports. CUDA's are seen where its runtime is a
-// shared library, as the emulator's is.
+// A library for LD_PRELOAD: writes the name of every MPI call of a process, of NCCL's start, and of the CUDA calls that
+// allocate or wait for the device, to the file that SIMCLR_MPI_CALLS names (plus the process id). MPI's profiling
+// interface (PMPI_*) and the dynamic linker's next symbol do the work. The MPI functions are those that src/comm uses; the
+// test compares this list with the program's imports. CUDA's are seen where its runtime is a shared library, as the
+// emulator's is.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <mpi.h>

@@ -1,4 +1,4 @@
-"""What the program does with each image of a MANIFEST.tsv (file, verdict, …) that makes decoders stumble, on one rank and on two.
+"""Trains on each image of a MANIFEST.tsv (file, verdict, ...), unusual and damaged files, on one rank and on two.
 
 Usage: odd_images.py PROGRAM MPIRUN FOLDER      FOLDER has MANIFEST.tsv and the files that it names; minutes, so no test of ctest
 Each file stands among seven good images: one training step that needs them all has to end with 0 (verdict decode), or with 3
@@ -38,7 +38,7 @@ def with_peak(settings, folder):
 
 
 def error_of(result):
-    """The line that ended it, without the rank that met the file."""
+    """The error line, without the rank that read the file."""
     lines = [line for line in result.output.splitlines() if line.startswith("error: ")]
     if len(lines) > 1:
         fail(f"more than one line of error:\n{result.output}")
@@ -83,7 +83,7 @@ def all_together(folder, refused):
         check(result.code == 0 and len(result.losses) == steps, f"skip on {ranks} rank(s): {steps} steps of {len(names)} images", result)
     check(results[1].losses == results[2].losses, "with the same losses")
     skipped = [re.findall(r"files skipped so far: (\d+)", r.output) for r in results.values()]
-    check(skipped[0] == skipped[1] and 0 < int(skipped[0][-1]) <= refused, f"{skipped[0][-1]} skipped of the {refused} that were refused alone; the rest was left over by the last step")
+    check(skipped[0] == skipped[1] and 0 < int(skipped[0][-1]) <= refused, f"{skipped[0][-1]} skipped of the {refused} that were refused alone; the others were after the last full batch")
 
 
 with Folder() as root:

@@ -1,4 +1,4 @@
-"""TensorBoard's own reader on the event files of a run and of its resume; and what a run folder shows to people.
+"""TensorBoard's own reader on the event files of a run and of its resume; and what a run folder contains for people.
 
 Skips the reader's part where the Python package tensorboard is not installed.
 """

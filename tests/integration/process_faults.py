@@ -1,4 +1,4 @@
-"""Faults of processes: killed, stopped, asked to stop, apart, of two minds; numbers and memory that go wrong."""
+"""Faults of processes: killed, suspended, asked to stop, started separately, with different settings; wrong numbers, lack of memory."""
 
 import json
 import os
@@ -76,7 +76,7 @@ asked_early("SIGSTOP of rank 1 before step 1 (train.timeout_s: 5)", signal.SIGST
             settings=dict(STARTING, **{"train.timeout_s": 5}))
 
 
-# Some ten seconds a step on two cores; where they take less the network is the same, and so is what has to come of it.
+# Some ten seconds a step on two cores; on a faster machine the required result is the same.
 TEN_SECONDS = dict(LONG, **{"run.threads": "auto", "data.image_size": 32, "model.encoder.depth": 18, "model.encoder.width": 64,
                             "train.global_batch": 96, "data.synthetic.train_images": 960, "train.timeout_s": 300})
 

@@ -53,7 +53,7 @@ def check_trace(folder, rank, ranks):
     for step in steps:
         inside = [e for e in events if e["cat"] != "step" and step["ts"] <= e["ts"] < step["ts"] + step["dur"]]
         shares.append(sum(e["args"]["self_us"] for e in inside) / step["dur"])
-    # One step of them may be disturbed between two ops by other work of the machine.
+    # One of the steps may be disturbed by other work of the machine.
     check(max(shares) > 0.9 and max(shares) <= 1.0001, f"the spans of a step add up to it: {[round(s, 3) for s in shares]}")
 
 
@@ -69,7 +69,7 @@ with Folder() as tmp:
             check_trace(profiled.folder, rank, ranks)
         check(not (profiled.folder / f"trace_rank_{ranks}.json").exists(), "one trace a rank")
 
-    # No number: 20 steps, here as many as there are.
+    # Without a number: 20 steps, here all there are.
     few = run(1, SETTINGS, tmp / "few", ["--profile"])
     check(few.code == 0 and "the medians of steps 4 to 9" in few.output, "a run that ends early shows what it has", few)
     none = run(1, SETTINGS | {"train.max_steps": 2}, tmp / "none", ["--profile"])

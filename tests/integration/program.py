@@ -70,7 +70,7 @@ def write_cifar(folder, records=20):
 
 
 def write_png(path, side, seed):
-    """Gray, 8 bits; another seed is another image."""
+    """Gray, 8 bits; each seed gives another image."""
     rows = b"".join(b"\0" + bytes((seed * 31 + x * (seed % 7 + 1) + y * 5) % 256 for x in range(side)) for y in range(side))
     chunks = [(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(
@@ -107,7 +107,7 @@ class Run:
 
     @property
     def losses(self):
-        """The text of each step's loss: equal text is equal bits."""
+        """The text of each step's loss: equal text means equal bits."""
         lines = (self.folder / "metrics.jsonl").read_text().splitlines()
         return {json.loads(line)["step"]: line.split('"loss":')[1].split(",")[0] for line in lines if '"loss":' in line}
 
@@ -178,7 +178,7 @@ def run(ranks, settings, folder, extra=(), limit_s=100):
 
 
 def lacks_bf16(folder):
-    """Why this CPU does not compute in bf16; empty when it does."""
+    """Why this CPU cannot compute in bf16; empty when it can."""
     result = run(0, dict(SMALL, **{"run.precision": "bf16", "run.device": "cpu"}), folder / "bf16_dry", ["--dry-run"])
     if result.code == 0:
         return ""

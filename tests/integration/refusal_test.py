@@ -1,4 +1,4 @@
-"""Wrong input: one line a fault that says what, where and what to do; the documented exit code; nothing left behind."""
+"""Wrong input: one line per error with what, where and what to do; the documented exit code; no files left behind."""
 
 import os
 import signal
@@ -80,7 +80,7 @@ with Folder() as folder:
         result = subprocess.run([PROGRAM] + words, capture_output=True, text=True)
         check(result.returncode == code and part in result.stdout + result.stderr, f"{words}: {code}")
 
-    # Looking without training.
+    # Inspecting without training.
     dry = run(2, SMALL, folder / "dry", ["--dry-run"])
     parameters, _, facts = dry.output.partition("simclr_train ")
     check("layer2.0.downsample.0.weight [16, 8, 1, 1]" in parameters and "reduction ordered" in facts

@@ -19,7 +19,7 @@ with Folder() as folder:
                 part = run(2, dict(settings, **{"train.stop_at_step": stop}), place)
                 check(part.code == 75 and part.status["state"] == "stopped" and part.status["step"] == stop,
                       f"{kind}: stopped at {where} with 75 and a status that says so", part)
-                # What a process leaves that is killed while it replaces a file, one of each kind.
+                # Temporary files of a process killed while it replaced a file, one of each kind.
                 kinds = {".json", ".jsonl", ".yaml", ".html", ".safetensors"}
                 replaced = [p for p in place.rglob("*") if p.suffix in kinds]
                 check({p.suffix for p in replaced} == kinds, f"files that are replaced whole: {replaced}")
@@ -56,7 +56,7 @@ with Folder() as folder:
     check(again.code == 0 and newest.name in again.output, "a flipped bit is noticed and the file named", again)
     check(again.weights_hash() == straight.weights_hash(), "and the run resumes from the one before", again)
 
-    # Other mathematics is refused with old and new value; more of what is none is allowed.
+    # Changed mathematics is refused with old and new value; changes that do not affect it are allowed.
     other = run(1, dict(slow, **{"loss.temperature": 0.5}), place)
     check(other.code == 2 and "loss.temperature: 0.2 -> 0.5" in other.output, "another temperature is refused", other)
     allowed = dict(slow, **{"loss.temperature": 0.5, "train.epochs": 61, "resume.allow": "[temperature]"})
@@ -70,7 +70,7 @@ with Folder() as folder:
     other = run(1, dict(slow, **{"data.synthetic.train_images": 161}), place)
     check(other.code in (2, 3) and "train" in other.output, "other images are refused", other)
 
-    # A data folder may move, but what is in it must stay.
+    # A data folder may move, but its contents must stay.
     here, moved = write_cifar(folder / "here"), folder / "moved"
     place = folder / "files"
     part = run(1, dict(CIFAR, **{"data.path": here, "train.stop_at_step": 2}), place)

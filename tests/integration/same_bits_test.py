@@ -35,7 +35,7 @@ with Folder() as folder:
     falling = [float(loss) for _, loss in sorted(runs[0].losses.items())]
     check(len(falling) == 30 and sum(falling[-10:]) < 0.75 * sum(falling[:10]), f"barlow_twins falls: {falling}")
 
-    # The other promise: with `fastest` any number of ranks that divides the batch, equal up to rounding.
+    # The weaker promise: with `fastest` any number of ranks that divides the batch, equal up to rounding.
     fast = dict(SMALL, **{"train.reduction": "fastest", "train.global_batch": 24, "run.threads": 1})
     losses = {}
     for ranks in (1, 3):

@@ -1,4 +1,4 @@
-"""The rows of docs/signals.md: each signal that a scheduler, a container or a person sends, and what comes of it.
+"""The rows of docs/signals.md: each signal that a scheduler, a container or a person sends, and its effect.
 
 signals_test.py PROGRAM MPIRUN
 """
@@ -65,7 +65,7 @@ with Folder() as folder:
     stops("Kubernetes and docker stop -s TERM", 0, to_launcher(signal.SIGTERM))
     stops("a closed terminal", 0, to_launcher(signal.SIGHUP))
     stops("Ctrl-C", 0, to_launcher(signal.SIGINT))
-    # Below mpirun, which hands these on.
+    # Under mpirun, which forwards these.
     stops("SIGUSR1 to mpirun (Slurm, docker stop)", 2, to_launcher(signal.SIGUSR1))
     stops("SIGUSR2 to mpirun (LSF, SGE)", 2, to_launcher(signal.SIGUSR2))
 

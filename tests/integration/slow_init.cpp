@@ -1,5 +1,5 @@
-// A library to be preloaded: MPI_Init of the rank that SLOW_INIT_RANK names takes SLOW_INIT_S seconds longer, whatever
-// signals come meanwhile. The file SLOW_INIT_FILE is made when it begins to wait.
+// A library to be preloaded: MPI_Init of the rank that SLOW_INIT_RANK names takes SLOW_INIT_S seconds longer, even
+// if signals arrive meanwhile. The file SLOW_INIT_FILE is created when it begins to wait.
 #include <mpi.h>
 
 #include <chrono>

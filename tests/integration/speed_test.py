@@ -1,4 +1,5 @@
-"""The programs and formulas behind scripts/step_table.py and scripts/scaling_model.py: they run, count what a step exchanges, and add up."""
+"""The programs and formulas behind scripts/step_table.py and scripts/scaling_model.py: they run, count the messages of a step,
+and their times add up."""
 
 import json
 import pathlib

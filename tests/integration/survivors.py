@@ -1,4 +1,4 @@
-"""What the processes of a job that does not end are doing: command, state, what the kernel waits for, the stacks of
+"""State of the processes of a job that does not end: command, state, what the kernel waits for, the stacks of
 their threads (gdb or eu-stack, where one is installed), the end of their log. For the moment before a test kills them.
 """
 
