@@ -16,7 +16,7 @@ ORDER = ["kernels", "src/base", "src/config", "src/device", "src/comm", "src/run
          "src"]
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}
 
-# What a kernel, a leaf, does without. Names of headers, or the folder that they stand in.
+# What a kernel, a leaf, does without. Names of headers, or their folder.
 NOT_IN_KERNELS = re.compile(r"(mpi\.h|nccl\.h|yaml-cpp/.*|spdlog/.*|nlohmann/.*|CLI/.*|filesystem|fstream)$")
 
 # Library: its headers, the folders that may include them (a test has the right of the folder that it mirrors).
@@ -26,7 +26,7 @@ PLACES = [
 ]
 # Stands on the other side of NVIDIA's headers: it defines what they declare, and has include roots of its own.
 EMULATOR = "emulator"
-# Compiles one text once per instruction set, which only the compiler's macros can tell it.
+# Compiles one text once per instruction set, which only the compiler's macros can select.
 INSTRUCTION_SETS = [PurePosixPath("kernels/infonce/streaming_tile_cpu.cpp")]
 # Watches the program's calls from outside.
 WATCHERS = [PurePosixPath("tests/integration/mpi_calls.cpp"), PurePosixPath("tests/integration/slow_init.cpp")]
@@ -41,7 +41,7 @@ def sources(root):
 
 
 def level(path):
-    """Index in ORDER of the folder that path stands in, None for a folder that is not in it."""
+    """Index in ORDER of the folder of path, None for a folder that is not in it."""
     parts = path.parts
     folder = parts[0] if parts[0] != "src" or len(parts) == 2 else f"src/{parts[1]}"
     return ORDER.index(folder) if folder in ORDER else None
@@ -104,7 +104,7 @@ def check_file(root, path):
             # without_cuda, nvcc and the emulator; CMake takes the folder.
             chosen = list((Path(root) / "kernels/common").glob(f"*/{name}"))
             if not chosen and not (is_under(path, [EMULATOR]) and (Path(root) / EMULATOR / "include" / name).is_file()):
-                found.append((number, f'"{name}" is no file; includes are written from the repository root'))
+                found.append((number, f'"{name}" is not a file; includes are written from the repository root'))
         elif is_product and level(path) is not None:
             rule = check_order(path, PurePosixPath(name))
             if rule:

@@ -15,7 +15,7 @@ WORDS = [
      "is not a, has no"),
     (r"no good", "invalid, unreadable"),
     (r"beside", "next to, together with, compared with"),
-    (r"(?:go|goes|going|gone|went) on", "continue, resume"),
+    (r"(?:go|goes|going|went) on|gone on(?! rank)", "continue, resume"),
     (r"tells?|told", "report, log, name, say; told apart: distinguished"),
     (r"so many", "N, at least N, at most N"),
     (r"who(?:m|so)?ever", "name the subject"),
