@@ -23,6 +23,7 @@ NOT_IN_KERNELS = re.compile(r"(mpi\.h|nccl\.h|yaml-cpp/.*|spdlog/.*|nlohmann/.*|
 PLACES = [
     ("MPI and NCCL", re.compile(r"(mpi|nccl)\.h$"), ["src/comm"]),
     ("oneDNN, cuDNN and cuBLAS", re.compile(r"(oneapi/dnnl/.*|dnnl.*|cudnn.*|cublas.*)$"), ["kernels", "src/device", "bench"]),
+    ("Eigen", re.compile(r"Eigen/.*$"), ["src/evaluate", "src/report"]),
 ]
 # Stands on the other side of NVIDIA's headers: it defines what they declare, and has include roots of its own.
 EMULATOR = "emulator"

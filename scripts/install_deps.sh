@@ -29,6 +29,7 @@ libssl-dev         SHA-256 of checkpoints and configurations
 libjpeg-dev        JPEG images (libjpeg-turbo)
 libpng-dev         PNG images, in and out
 zlib1g-dev         data sets in .gz files
+libeigen3-dev      eigenvalues and principal components
 libgtest-dev       the tests
 libgmock-dev       the tests
 libbenchmark-dev   the benchmarks
@@ -64,7 +65,7 @@ missing_files() {
   for tool in g++ cmake ninja mpicxx mpirun; do command -v "$tool" >/dev/null || echo "$tool"; done
   command -v g++ >/dev/null || return 0
   for header in oneapi/dnnl/dnnl.hpp yaml-cpp/yaml.h spdlog/spdlog.h fmt/format.h CLI/CLI.hpp nlohmann/json.hpp \
-    openssl/evp.h jpeglib.h png.h zlib.h gtest/gtest.h gmock/gmock.h benchmark/benchmark.h; do
+    openssl/evp.h jpeglib.h png.h zlib.h eigen3/Eigen/Core gtest/gtest.h gmock/gmock.h benchmark/benchmark.h; do
     echo "#include <$header>" | g++ -std=c++20 -E -x c++ - >/dev/null 2>&1 || echo "$header"
   done
 }

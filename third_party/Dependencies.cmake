@@ -14,6 +14,9 @@ find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(JPEG REQUIRED)  # libjpeg-turbo
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(Eigen3 3.4 REQUIRED CONFIG)
+# Eigen would otherwise split its products among OpenMP's threads: results would depend on their number.
+target_compile_definitions(Eigen3::Eigen INTERFACE EIGEN_DONT_PARALLELIZE)
 
 # yaml-cpp 0.7 (Debian 12) has no namespace in its target.
 if(NOT TARGET yaml-cpp::yaml-cpp)

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <vector>
 
+#include <Eigen/Eigenvalues>
+
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 #include "kernels/common/parallel.h"
-#include "src/evaluate/symmetric_eigenvalues.h"
 
 namespace simclr {
 namespace {
@@ -23,36 +25,42 @@ double square_distance(const double* a, const double* b, int64_t count) {
   return sum;
 }
 
-// x [rows, cols] times its transpose, lower triangle.
-std::vector<double> gram(const CpuExec& exec, const std::vector<double>& x, int64_t rows, int64_t cols,
-                         const Beat& beat) {
-  std::vector<double> products(rows * rows);
+// x [rows, cols] times its transpose; only the lower triangle is set. Every element is one dot product, so it does not
+// depend on the number of threads.
+Eigen::MatrixXd gram(const CpuExec& exec, const std::vector<double>& x, int64_t rows, int64_t cols, const Beat& beat) {
+  Eigen::MatrixXd products = Eigen::MatrixXd::Zero(rows, rows);
   parallel_for(exec, rows, [&](int64_t i, int thread) {
-    for (int64_t j = 0; j <= i; ++j) products[i * rows + j] = dot(x.data() + i * cols, x.data() + j * cols, cols);
+    for (int64_t j = 0; j <= i; ++j) products(i, j) = dot(x.data() + i * cols, x.data() + j * cols, cols);
     if (thread == 0) beat();  // the calling thread
   });
   return products;
 }
 
-double effective_rank(const CpuExec& exec, const std::vector<double>& x, int64_t rows, int64_t cols, const Beat& beat) {
-  // The singular values are the roots of the eigenvalues of x^T x or x x^T, whichever is smaller.
-  std::vector<double> eigenvalues;
+// The squares of the singular values of x [rows, cols], ascending: the eigenvalues of x^T x or x x^T, whichever is
+// smaller.
+Eigen::ArrayXd squared_singular_values(const CpuExec& exec, const std::vector<double>& x, int64_t rows, int64_t cols,
+                                       const Beat& beat) {
+  Eigen::MatrixXd products;
   if (rows <= cols) {
-    eigenvalues = symmetric_eigenvalues(gram(exec, x, rows, cols, beat), rows);
+    products = gram(exec, x, rows, cols, beat);
   } else {
     std::vector<double> transposed(x.size());
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t k = 0; k < cols; ++k) transposed[k * rows + i] = x[i * cols + k];
-    eigenvalues = symmetric_eigenvalues(gram(exec, transposed, cols, rows, beat), cols);
+    products = gram(exec, transposed, cols, rows, beat);
   }
-  // What is below the rounding of the largest is 0: its root would look like something.
-  const double nothing = 1e-13 * eigenvalues.back();
-  double sum = 0, entropy = 0;
-  for (double& value : eigenvalues) {
-    value = value > nothing ? std::sqrt(value) : 0;
-    sum += value;
-  }
-  for (const double s : eigenvalues)
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(products, Eigen::EigenvaluesOnly);
+  SIMCLR_CHECK(solver.info() == Eigen::Success, "no eigenvalues of [{}, {}]", products.rows(), products.cols());
+  return solver.eigenvalues();
+}
+
+double effective_rank(const Eigen::ArrayXd& squares) {
+  // Values below the rounding error of the largest are 0: their roots would count.
+  const double rounding = 1e-13 * squares[squares.size() - 1];
+  const Eigen::ArrayXd singular = (squares > rounding).select(squares.max(0).sqrt(), 0);
+  const double sum = singular.sum();
+  double entropy = 0;
+  for (const double s : singular)
     if (s > 0) entropy -= s / sum * std::log(s / sum);
   return std::exp(entropy);
 }
@@ -68,9 +76,9 @@ EmbeddingStatistics measure_embeddings(const CpuExec& exec, const ConstMatrix& e
   EmbeddingStatistics result;
   for (int64_t i = 0; i < images; ++i)
     result.alignment += square_distance(x.data() + 2 * i * cols, x.data() + (2 * i + 1) * cols, cols);
-  result.alignment /= static_cast<double>(images);
+  result.alignment /= as_double(images);
 
-  std::vector<double> potential(rows);  // of a row with the later images, same view
+  std::vector<double> potential(rows);  // of a row with the same view of all later images
   parallel_for(exec, rows, [&](int64_t i, int thread) {
     double sum = 0;
     for (int64_t j = i + 2; j < rows; j += 2)
@@ -80,8 +88,8 @@ EmbeddingStatistics measure_embeddings(const CpuExec& exec, const ConstMatrix& e
   });
   double sum = 0;
   for (const double p : potential) sum += p;
-  result.uniformity = std::log(sum / static_cast<double>(images * (images - 1)));
-  result.effective_rank = effective_rank(exec, x, rows, cols, beat);
+  result.uniformity = std::log(sum / as_double(images * (images - 1)));
+  result.effective_rank = effective_rank(squared_singular_values(exec, x, rows, cols, beat));
   return result;
 }
 

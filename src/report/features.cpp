@@ -3,61 +3,29 @@
 #include <algorithm>
 #include <cmath>
 
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
+
+#include "kernels/common/numbers.h"
+
 namespace simclr {
 namespace {
 
-constexpr size_t kDirections = 8;
+constexpr int64_t kDirections = 8;
 constexpr int kIterations = 40;
 
-using Vector = std::vector<double>;
-
-double dot(const Vector& a, const Vector& b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
+// An orthonormal basis of the columns of v.
+Eigen::MatrixXd orthonormal(const Eigen::MatrixXd& v) {
+  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(v);
+  return qr.householderQ() * Eigen::MatrixXd::Identity(v.rows(), v.cols());
 }
 
-// Gram-Schmidt, twice for precision. A direction that vanishes becomes zero.
-void orthonormalize(std::vector<Vector>& directions) {
-  for (size_t i = 0; i < directions.size(); ++i) {
-    const double before = std::sqrt(dot(directions[i], directions[i]));
-    for (int pass = 0; pass < 2; ++pass) {
-      for (size_t j = 0; j < i; ++j) {
-        const double along = dot(directions[i], directions[j]);
-        for (size_t c = 0; c < directions[i].size(); ++c) directions[i][c] -= along * directions[j][c];
-      }
-    }
-    const double length = std::sqrt(dot(directions[i], directions[i]));
-    const double scale = length > 1e-12 * before && length > 0 ? 1 / length : 0;
-    for (double& x : directions[i]) x *= scale;
-  }
-}
-
-// The rows less their mean.
-std::vector<Vector> centered(const ConstMatrix& features, const std::vector<int64_t>& rows) {
-  const auto columns = static_cast<size_t>(features.cols);
-  Vector mean(columns, 0);
-  std::vector<Vector> centered(rows.size(), Vector(columns));
-  for (size_t r = 0; r < rows.size(); ++r) {
-    const float* row = features.row(rows[r]);
-    for (size_t c = 0; c < columns; ++c) mean[c] += centered[r][c] = row[c];
-  }
-  for (double& x : mean) x /= static_cast<double>(rows.size());
-  for (Vector& row : centered)
-    for (size_t c = 0; c < columns; ++c) row[c] -= mean[c];
-  return centered;
-}
-
-// One application of X^T X to all directions, X the rows.
-void apply_covariance(const std::vector<Vector>& rows, std::vector<Vector>& directions) {
-  std::vector<Vector> result(directions.size(), Vector(directions[0].size(), 0));
-  for (const Vector& row : rows) {
-    for (size_t k = 0; k < directions.size(); ++k) {
-      const double along = dot(row, directions[k]);
-      for (size_t c = 0; c < row.size(); ++c) result[k][c] += along * row[c];
-    }
-  }
-  directions = std::move(result);
+// The given rows less their mean, [rows, cols].
+Eigen::MatrixXd centered(const ConstMatrix& features, const std::vector<int64_t>& rows) {
+  Eigen::MatrixXd x(rows.size(), features.cols);
+  for (int64_t r = 0; r < x.rows(); ++r)
+    x.row(r) = Eigen::Map<const Eigen::RowVectorXf>(features.row(rows[r]), features.cols).cast<double>();
+  return x.rowwise() - x.colwise().mean().eval();
 }
 
 }  // namespace
@@ -68,7 +36,7 @@ std::vector<Neighbor> nearest_rows(const ConstMatrix& bank, const ConstMatrix& q
   for (int64_t r = 0; r < bank.rows; ++r) {
     const float* row = bank.row(r);
     double sum = 0;
-    for (int64_t c = 0; c < bank.cols; ++c) sum += static_cast<double>(q[c]) * row[c];
+    for (int64_t c = 0; c < bank.cols; ++c) sum += as_double(q[c]) * row[c];
     all[r] = {r, sum};
   }
   const auto end = all.begin() + std::min(count, bank.rows);
@@ -80,29 +48,28 @@ std::vector<Neighbor> nearest_rows(const ConstMatrix& bank, const ConstMatrix& q
 
 PlaneMap principal_plane(const ConstMatrix& features, const std::vector<int64_t>& rows, const Beat& beat) {
   PlaneMap map{.points = std::vector<std::array<double, 2>>(rows.size()), .explained = {}};
-  const std::vector<Vector> x = centered(features, rows);
-  double variance = 0;
-  for (const Vector& row : x) variance += dot(row, row);
+  const Eigen::MatrixXd x = centered(features, rows);
+  const double variance = x.squaredNorm();
   if (!(variance > 1e-18)) return map;
-  const auto columns = static_cast<size_t>(features.cols);
-  std::vector<Vector> directions(std::min(kDirections, columns), Vector(columns));
-  for (size_t k = 0; k < directions.size(); ++k)  // any start that is not orthogonal to what is sought
-    for (size_t c = 0; c < columns; ++c) directions[k][c] = std::sin(static_cast<double>((k + 1) * (c + 1)));
-  orthonormalize(directions);
+  const int64_t directions = std::min({kDirections, features.cols, x.rows()});
+  Eigen::MatrixXd basis(features.cols, directions);
+  for (int64_t k = 0; k < directions; ++k)  // a fixed start that is not orthogonal to the principal directions
+    for (int64_t c = 0; c < features.cols; ++c) basis(c, k) = std::sin(as_double((k + 1) * (c + 1)));
+  basis = orthonormal(basis);
   for (int i = 0; i < kIterations; ++i) {
-    apply_covariance(x, directions);
-    orthonormalize(directions);
+    basis = orthonormal(x.transpose() * (x * basis));
     beat();
   }
-  for (size_t axis = 0; axis < std::min<size_t>(2, directions.size()); ++axis) {
-    Vector& direction = directions[axis];
-    const auto larger = [](double a, double b) { return std::abs(a) < std::abs(b); };
-    if (*std::max_element(direction.begin(), direction.end(), larger) < 0)
-      for (double& v : direction) v = -v;
-    for (size_t r = 0; r < rows.size(); ++r) {
-      map.points[r][axis] = dot(x[r], direction);
-      map.explained[axis] += map.points[r][axis] * map.points[r][axis] / variance;
-    }
+  const Eigen::MatrixXd projected = x * basis;                                                   // [rows, directions]
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> ritz(projected.transpose() * projected);  // ascending
+  for (int64_t axis = 0; axis < std::min<int64_t>(2, directions); ++axis) {
+    const Eigen::VectorXd weights = ritz.eigenvectors().col(directions - 1 - axis);
+    const Eigen::VectorXd direction = basis * weights;
+    Eigen::Index largest = 0;
+    direction.cwiseAbs().maxCoeff(&largest);
+    const Eigen::VectorXd along = projected * (direction[largest] < 0 ? -weights : weights);
+    for (int64_t r = 0; r < along.size(); ++r) map.points[r][axis] = along[r];
+    map.explained[axis] = along.squaredNorm() / variance;
   }
   return map;
 }

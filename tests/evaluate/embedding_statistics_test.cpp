@@ -1,4 +1,4 @@
-// Eigenvalues of matrices whose eigenvalues are known; geometry by hand; threads.
+// Geometry by hand, known spectra, and independence of the number of threads.
 #include "src/evaluate/embedding_statistics.h"
 
 #include <gtest/gtest.h>
@@ -7,57 +7,9 @@
 #include <vector>
 
 #include "kernels/common/philox.h"
-#include "src/evaluate/symmetric_eigenvalues.h"
 
 namespace simclr {
 namespace {
-
-void expect_eigenvalues(const std::vector<double>& matrix, const std::vector<double>& expected, double near = 1e-13) {
-  const auto found = symmetric_eigenvalues(matrix, static_cast<int64_t>(expected.size()));
-  ASSERT_EQ(found.size(), expected.size());
-  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], near) << i;
-}
-
-TEST(SymmetricEigenvalues, ByHand) {
-  expect_eigenvalues({5}, {5});
-  expect_eigenvalues({2, NAN, 1, 2}, {1, 3});  // the upper triangle is not read
-  expect_eigenvalues({3, 0, 0, 0, -1, 0, 0, 0, 2}, {-1, 2, 3});
-  expect_eigenvalues({2, 0, 0, -1, 2, 0, 0, -1, 2}, {2 - std::sqrt(2.0), 2, 2 + std::sqrt(2.0)});
-  expect_eigenvalues({1, 1, 1, 1, 1, 1, 1, 1, 1}, {0, 0, 3});
-  expect_eigenvalues(std::vector<double>(16, 0.0), {0, 0, 0, 0});
-}
-
-TEST(SymmetricEigenvalues, OfASecondDifference) {
-  // 2 - 2 cos(k pi / (n + 1)), k = 1..n
-  constexpr int kSize = 60;
-  std::vector<double> matrix(kSize * kSize), expected;
-  for (size_t i = 0; i < kSize; ++i) {
-    matrix[i * kSize + i] = 2;
-    if (i > 0) matrix[i * kSize + i - 1] = -1;
-    expected.push_back(2 - 2 * std::cos(static_cast<double>(i + 1) * M_PI / (kSize + 1)));
-  }
-  expect_eigenvalues(matrix, expected);
-}
-
-TEST(SymmetricEigenvalues, OfADiagonalTurnedAround) {
-  // Q D Q with the reflection Q = 1 - 2 v v^T: full, and its eigenvalues are D.
-  constexpr size_t kSize = 40;
-  PhiloxStream random({1, 2}, 0, 0, 0);
-  std::vector<double> v(kSize), expected, matrix(kSize * kSize);
-  double square = 0;
-  for (double& x : v) {
-    x = random.uniform(-1, 1);
-    square += x * x;
-  }
-  for (double& x : v) x /= std::sqrt(square);
-  for (size_t i = 0; i < kSize; ++i) expected.push_back(static_cast<double>(i / 2) - 5);  // each of them twice
-  for (size_t i = 0; i < kSize; ++i)
-    for (size_t j = 0; j < kSize; ++j)
-      for (size_t k = 0; k < kSize; ++k)
-        matrix[i * kSize + j] +=
-            ((i == k ? 1 : 0) - 2 * v[i] * v[k]) * expected[k] * ((j == k ? 1 : 0) - 2 * v[j] * v[k]);
-  expect_eigenvalues(matrix, expected, 1e-12);
-}
 
 EmbeddingStatistics measure(const std::vector<float>& values, int64_t columns, int threads = 1) {
   return measure_embeddings(CpuExec{.threads = threads},
