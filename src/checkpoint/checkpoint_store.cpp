@@ -1,4 +1,4 @@
-// File names are for people and for removal; which checkpoint is the newest is read from inside the files.
+// File names decide which checkpoints are removed; which one is the newest is read from inside the files.
 #include "src/checkpoint/checkpoint_store.h"
 
 #include <algorithm>
@@ -77,7 +77,7 @@ fs::path CheckpointStore::save(const TrainingState& state) const {
     if (other_step && *other_step <= step) up_to_here.emplace_back(*other_step, other);
   }
   std::sort(up_to_here.begin(), up_to_here.end());
-  for (size_t i = 0; i + static_cast<size_t>(keep_) < up_to_here.size(); ++i) {
+  for (int64_t i = 0; i + keep_ < std::ssize(up_to_here); ++i) {
     std::error_code error;
     if (!fs::remove(up_to_here[i].second, error) && error) {
       fail_at(up_to_here[i].second, "remove the old checkpoint", error);
@@ -99,9 +99,9 @@ ResumePoint CheckpointStore::find_latest_once(bool& some_vanished) const {
   some_vanished = false;
   ResumePoint result;
   std::vector<std::pair<int64_t, fs::path>> candidates;
-  const auto pass_over = [&](const fs::path& path, const Error& error) {
+  const auto skip = [&](const fs::path& path, const Error& error) {
     if (fs::exists(fs::symlink_status(path)))
-      result.warnings.push_back(std::string(error.what()) + "; passed over");
+      result.warnings.push_back(std::string(error.what()) + "; skipping this file");
     else
       some_vanished = true;
   };
@@ -109,10 +109,10 @@ ResumePoint CheckpointStore::find_latest_once(bool& some_vanished) const {
     try {
       candidates.emplace_back(read_checkpoint_header(SafetensorsFile(path)).step, path);
     } catch (const Error& error) {
-      pass_over(path, error);
+      skip(path, error);
     }
   }
-  std::sort(candidates.rbegin(), candidates.rend());  // of two files with one step, the later name
+  std::sort(candidates.rbegin(), candidates.rend());  // of two files with the same step, the later name first
   for (const auto& [step, path] : candidates) {
     try {
       SafetensorsFile file(path);
@@ -122,7 +122,7 @@ ResumePoint CheckpointStore::find_latest_once(bool& some_vanished) const {
       result.file = std::move(file);
       break;
     } catch (const Error& error) {
-      pass_over(path, error);
+      skip(path, error);
     }
   }
   return result;
@@ -142,7 +142,7 @@ ResumePoint CheckpointStore::resolve(const std::string& resume) const {
     ResumePoint latest = find_latest();
     if (!latest.path && !latest.warnings.empty()) {
       fail(ExitCode::kOutput,
-           "none of the {} checkpoints in {} can be read, the first: {}; move them away to start anew",
+           "none of the {} checkpoints in {} can be read, the first: {}; move them away to start from scratch",
            latest.warnings.size(), folder_.string(), latest.warnings.front());
     }
     return latest;
@@ -151,7 +151,7 @@ ResumePoint CheckpointStore::resolve(const std::string& resume) const {
     const std::vector<fs::path> found = list(kSuffix);
     if (!found.empty()) {
       fail(ExitCode::kOutput,
-           "{} holds {} checkpoints already (the last: {}) and resume is 'none'; give --resume auto to go on, "
+           "{} already holds {} checkpoints (the last: {}) and resume is 'none'; use --resume auto to continue, "
            "or another --output or run.name, or move them away",
            folder_.string(), found.size(), found.back().filename().string());
     }
@@ -174,11 +174,12 @@ std::optional<CheckpointHeader> CheckpointStore::find_best(int64_t step, std::ve
   try {
     CheckpointHeader header = read_checkpoint_header(SafetensorsFile(path));
     if (header.step <= step) return header;
-    reason = fmt::format("{} is of step {}, after the one that this run goes on from", path.string(), header.step);
+    reason = fmt::format("{} is of step {}, later than the checkpoint that this run resumes from", path.string(),
+                         header.step);
   } catch (const Error& error) {
     reason = error.what();
   }
-  warnings.push_back(fmt::format("{}; set aside as {}", reason, set_aside(path).string()));
+  warnings.push_back(fmt::format("{}; renamed to {}", reason, set_aside(path).string()));
   return std::nullopt;
 }
 
@@ -194,7 +195,7 @@ fs::path CheckpointStore::path_of(int64_t step) const {
   return folder_ / fmt::format("{}{:08d}{}", kNamePrefix, step, kSuffix);
 }
 
-// What is in the folder under names that end in suffix, sorted; nothing when there is no folder.
+// The folder's entries whose names end in suffix, sorted; none if the folder does not exist.
 std::vector<fs::path> CheckpointStore::list(std::string_view suffix) const {
   std::vector<fs::path> found;
   std::error_code error;
@@ -209,14 +210,15 @@ std::vector<fs::path> CheckpointStore::list(std::string_view suffix) const {
 }
 
 SafetensorsFile open_checkpoint(const fs::path& given) {
-  std::error_code not_there;
-  if (!fs::is_directory(given, not_there)) return SafetensorsFile(given);
+  std::error_code ignored;
+  if (!fs::is_directory(given, ignored)) return SafetensorsFile(given);
   for (const auto& folder : {given / "checkpoints", given}) {
     ResumePoint point = CheckpointStore(folder, 1).find_latest();
     for (const auto& warning : point.warnings) log_warning("{}", warning);
     if (point.file) return std::move(*point.file);
   }
-  fail(ExitCode::kOutput, "no checkpoint in {}; give the path of one, or of a run folder", given.string());
+  fail(ExitCode::kOutput, "there is no checkpoint in {}; give the path of a checkpoint or of a run folder",
+       given.string());
 }
 
 }  // namespace simclr

@@ -1,4 +1,4 @@
-// File side of the format. Little-endian machines only, as the format is little-endian and tensors are not converted.
+// Reading and writing of files. Little-endian machines only: the format is little-endian and tensors are not converted.
 #include "src/checkpoint/safetensors.h"
 
 #include <fcntl.h>
@@ -20,9 +20,9 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
 
-constexpr size_t kLengthBytes = 8;
+constexpr int64_t kLengthBytes = 8;
 
-// Position of the 64 digits in the text of the header, npos when the field is not there exactly once. The search text
+// Position of the 64 digits in the text of the header, npos unless the field occurs exactly once. The search text
 // cannot occur inside a JSON string, where its quotes would be escaped.
 size_t find_checksum_digits(std::string_view text) {
   const std::string field = fmt::format("\"{}\":\"", kChecksumKey);
@@ -59,9 +59,10 @@ void write_safetensors(const std::filesystem::path& path, const std::map<std::st
   std::string prefix;
   try {
     const std::string text = format_safetensors_header(header);
-    parse_safetensors_header(text, position);  // what a reader would refuse is never written
-    if (static_cast<int64_t>(text.size()) > kMostHeaderBytes) {
-      fail(ExitCode::kOutput, "a header of {} bytes, {} are the most", text.size(), kMostHeaderBytes);
+    parse_safetensors_header(text, position);  // a header that the reader would refuse is never written
+    if (std::ssize(text) > kMostHeaderBytes) {
+      fail(ExitCode::kOutput, "its header has {} bytes, the limit is {}; shorten the configuration", text.size(),
+           kMostHeaderBytes);
     }
     prefix = length_field(text.size()) + text;
   } catch (const Error& error) {
@@ -71,7 +72,7 @@ void write_safetensors(const std::filesystem::path& path, const std::map<std::st
   Sha256 hash;
   hash.update(prefix);
   for (const NamedTensor& tensor : tensors) {
-    in_pieces(tensor.data, static_cast<size_t>(tensor.bytes()), beat,
+    in_pieces(tensor.data, tensor.bytes(), beat,
               [&](const std::byte* piece, size_t bytes) { hash.update(piece, bytes); });
   }
   const size_t digits = find_checksum_digits(prefix);
@@ -81,7 +82,7 @@ void write_safetensors(const std::filesystem::path& path, const std::map<std::st
   DurableFile file(path);
   file.write(std::as_bytes(std::span(prefix)));
   for (const NamedTensor& tensor : tensors) {
-    in_pieces(tensor.data, static_cast<size_t>(tensor.bytes()), beat, [&](const std::byte* piece, size_t bytes) {
+    in_pieces(tensor.data, tensor.bytes(), beat, [&](const std::byte* piece, size_t bytes) {
       file.write({piece, bytes});
     });
   }
@@ -100,23 +101,23 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(p
   }
 }
 
-// Sets prefix_, data_start_ and file_bytes_; no memory is taken on the word of the length field alone.
+// Sets prefix_, data_start_ and file_bytes_; the length field is checked before memory is allocated.
 void SafetensorsFile::read_prefix() {
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0) fail_with(errno_text(errno));
   if (S_ISDIR(status.st_mode)) fail_with("it is a folder");
-  if (!S_ISREG(status.st_mode)) fail_with("it is no regular file");
+  if (!S_ISREG(status.st_mode)) fail_with("it is not a regular file");
   file_bytes_ = status.st_size;
   if (file_bytes_ == 0) fail_with("it is empty");
-  if (file_bytes_ < static_cast<int64_t>(kLengthBytes)) fail_with(fmt::format("only {} bytes: cut off", file_bytes_));
+  if (file_bytes_ < kLengthBytes) fail_with(fmt::format("it has only {} bytes: cut off", file_bytes_));
   uint64_t length = 0;
   read_at(0, &length, kLengthBytes);
-  if (length > static_cast<uint64_t>(kMostHeaderBytes)) {
-    fail_with(fmt::format("its header claims {} bytes: no safetensors file, or damaged", length));
+  if (length > uint64_t{kMostHeaderBytes}) {
+    fail_with(fmt::format("its header claims {} bytes: not a safetensors file, or damaged", length));
   }
-  data_start_ = static_cast<int64_t>(kLengthBytes + length);
+  data_start_ = kLengthBytes + length;
   if (data_start_ > file_bytes_) {
-    fail_with(fmt::format("its header claims {} bytes, the file has {}: cut off, or no safetensors file", length,
+    fail_with(fmt::format("its header claims {} bytes, the file has {}: cut off, or not a safetensors file", length,
                           file_bytes_));
   }
   prefix_.resize(data_start_);
@@ -157,10 +158,10 @@ void SafetensorsFile::read(const SafetensorsEntry& entry, void* data, const Beat
 void SafetensorsFile::read_at(int64_t position, void* data, int64_t bytes) const {
   char* next = static_cast<char*>(data);
   while (bytes > 0) {
-    const ssize_t got = ::pread(file_.get(), next, static_cast<size_t>(bytes), position);
+    const ssize_t got = ::pread(file_.get(), next, bytes, position);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_with(errno_text(errno));
-    if (got == 0) fail_with(fmt::format("it ends at byte {}: somebody cut it while it was read", position));
+    if (got == 0) fail_with(fmt::format("it ends at byte {}: it was cut off while it was read", position));
     next += got;
     position += got;
     bytes -= got;

@@ -1,8 +1,8 @@
-// Writes and reads safetensors files (header: safetensors_header.h) with a content checksum of our own in the metadata.
-// What the tensors mean is not known here: training_state.h.
+// Writes and reads safetensors files (header: safetensors_header.h) with a content checksum in the metadata.
+// The meaning of the tensors is in training_state.h.
 //
-// Checksum: SHA-256 over the whole file, length field included, with the 64 digits of the checksum itself taken as
-// '0'. So a change of any one bit is found, in the header as in the data.
+// Checksum: SHA-256 over the whole file, length field included, with the 64 digits of the checksum itself replaced by
+// '0'. It detects a change of any single bit, in the header as in the data.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace simclr {
 inline constexpr std::string_view kChecksumKey = "content_sha256";
 inline constexpr int64_t kMostHeaderBytes = int64_t{16} << 20;
 
-// A named view of somebody's memory, row-major without gaps. The writer only reads it.
+// A named view of memory that the caller owns, row-major without gaps. The writer only reads it.
 struct NamedTensor {
   std::string name;
   TensorType type = TensorType::kFloat32;
@@ -31,24 +31,25 @@ struct NamedTensor {
   int64_t bytes() const { return elements_of(shape) * bytes_of(type); }
 };
 
-// Durable on return, and an earlier file stays until then (base/file.h); the checksum is added to metadata. The bytes
-// are a function of the arguments. Throws Error(kOutput) with the path and the cause. Names must be unique (checked).
+// Durable on return; an earlier file at the path stays intact until then (base/file.h). The checksum is added to
+// metadata. The bytes are a function of the arguments. Throws Error(kOutput) with the path and the cause. Names must be
+// unique (checked).
 void write_safetensors(const std::filesystem::path& path, const std::map<std::string, std::string>& metadata,
                        std::span<const NamedTensor> tensors, const Beat& beat = no_beat);
 
 // An open file whose header has been checked: names, types, shapes, offsets. Everything throws Error(kOutput) with the
-// path and the cause. The file stays open, so a rename by another process changes nothing.
+// path and the cause. The file stays open, so a rename by another process has no effect.
 class SafetensorsFile {
  public:
-  explicit SafetensorsFile(std::filesystem::path path);  // memory in proportion to the header, which is bounded
+  explicit SafetensorsFile(std::filesystem::path path);  // memory: proportional to the header, at most 16 MiB
 
   const std::filesystem::path& path() const { return path_; }
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
   const std::vector<SafetensorsEntry>& entries() const { return header_.entries; }
-  const SafetensorsEntry* find(std::string_view name) const;  // nullptr: not there
+  const SafetensorsEntry* find(std::string_view name) const;  // nullptr if there is no such tensor
 
   bool has_checksum() const { return header_.metadata.count(std::string(kChecksumKey)) > 0; }
-  void verify_checksum(const Beat& beat = no_beat) const;  // reads the whole file; a file without checksum fails
+  void verify_checksum(const Beat& beat = no_beat) const;  // reads the whole file; without a checksum an error
 
   // The bytes of one tensor, [end - begin].
   void read(const SafetensorsEntry& entry, void* data, const Beat& beat = no_beat) const;
@@ -59,7 +60,7 @@ class SafetensorsFile {
     for (int64_t at = entry.begin; at < entry.end; at += kPieceBytes) {
       const int64_t bytes = std::min(kPieceBytes, entry.end - at);
       read_at(data_start_ + at, piece.data(), bytes);
-      use(piece.data(), static_cast<size_t>(bytes));
+      use(piece.data(), bytes);
     }
   }
 
@@ -72,7 +73,7 @@ class SafetensorsFile {
 
   std::filesystem::path path_;
   FileHandle file_;
-  std::string prefix_;      // length field and header text as they are in the file
+  std::string prefix_;      // length field and header text, byte for byte
   int64_t data_start_ = 0;  // == prefix_.size()
   int64_t file_bytes_ = 0;
   SafetensorsHeader header_;

@@ -1,5 +1,5 @@
-// The parser takes JSON events, not a tree: a repeated key, a number of another kind or a nesting that the format does
-// not have is refused at its place, and memory stays in proportion to the text.
+// The parser handles JSON events instead of a tree: repeated keys, numbers of another kind and nesting that the format
+// does not have are refused where they occur, and memory stays proportional to the text.
 #include "src/checkpoint/safetensors_header.h"
 
 #include <fmt/ranges.h>
@@ -22,7 +22,7 @@ bool has_control_character(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; });
 }
 
-// Bytes of the data, or Error when the product leaves 63 bits.
+// Bytes of the tensor's data; Error if they exceed 63 bits.
 int64_t checked_bytes(const SafetensorsEntry& entry) {
   int64_t bytes = bytes_of(entry.type);
   if (std::find(entry.shape.begin(), entry.shape.end(), 0) != entry.shape.end()) return 0;
@@ -32,7 +32,7 @@ int64_t checked_bytes(const SafetensorsEntry& entry) {
   return bytes;
 }
 
-// Where the parser is; each opening brace or bracket goes one step in, each closing one step out.
+// The parser's position; an opening brace or bracket goes one level in, a closing one goes one level out.
 enum class Place { kBefore, kTop, kMetadata, kTensor, kShape, kOffsets, kAfter };
 
 class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
@@ -73,13 +73,14 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
   bool key(std::string& text) override {
     if (place_ == Place::kTop) {
       if (text.empty() || text.size() > kMostNameBytes || has_control_character(text)) {
-        fail(ExitCode::kOutput, "a tensor's name is empty, beyond {} bytes or has control characters", kMostNameBytes);
+        fail(ExitCode::kOutput, "a tensor's name is empty, longer than {} bytes or has control characters",
+             kMostNameBytes);
       }
-      if (!seen_names_.insert(text).second) fail(ExitCode::kOutput, "the name '{}' is there twice", text);
+      if (!seen_names_.insert(text).second) fail(ExitCode::kOutput, "the name '{}' is repeated", text);
       key_ = text;
     } else if (place_ == Place::kMetadata) {
       if (text.size() > kMostNameBytes || has_control_character(text) || header.metadata.count(text) > 0) {
-        fail(ExitCode::kOutput, "__metadata__ has a key twice, too long or with control characters");
+        fail(ExitCode::kOutput, "__metadata__ has a key that is repeated, too long or has control characters");
       }
       key_ = text;
     } else {  // kTensor: keys come only inside objects
@@ -103,15 +104,15 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
         return true;
       }
     }
-    fail(ExitCode::kOutput, "tensor '{}': dtype '{}' is not known (F32, F64, I64, U8 are)", header.entries.back().name,
-         printable(text));
+    fail(ExitCode::kOutput, "tensor '{}': dtype '{}' is not supported; F32, F64, I64 and U8 are",
+         header.entries.back().name, printable(text));
   }
 
   bool number_unsigned(uint64_t value) override {
     if (place_ != Place::kShape && place_ != Place::kOffsets) refuse("a number");
     SafetensorsEntry& entry = header.entries.back();
-    if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) refuse("a number beyond 63 bits");
-    const int64_t number = static_cast<int64_t>(value);
+    if (value > uint64_t{std::numeric_limits<int64_t>::max()}) refuse("a number of more than 63 bits");
+    const int64_t number = value;
     if (place_ == Place::kShape) {
       if (entry.shape.size() == kMostDimensions) refuse("more than 8 dimensions");
       entry.shape.push_back(number);
@@ -125,10 +126,10 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
   bool null() override { refuse("a null"); }
   bool boolean(bool) override { refuse("a true or false"); }
   bool number_integer(int64_t) override { refuse("a negative number"); }
-  bool number_float(double, const std::string&) override { refuse("a number that is no whole number"); }
+  bool number_float(double, const std::string&) override { refuse("a number that is not an integer"); }
   bool binary(nlohmann::json::binary_t&) override { refuse("binary data"); }
   bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
-    fail(ExitCode::kOutput, "the header is no valid JSON from byte {} on", position);
+    fail(ExitCode::kOutput, "the header is not valid JSON from byte {} on", position);
   }
 
  private:
@@ -215,7 +216,7 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
 SafetensorsHeader parse_safetensors_header(std::string_view json, int64_t data_bytes) {
   // The parser would skip a byte order mark and end at a NUL.
   if (json.empty() || json.front() != '{' || json.find('\0') != json.npos) {
-    fail(ExitCode::kOutput, "the header does not start with '{{' or holds a NUL: no safetensors file, or damaged");
+    fail(ExitCode::kOutput, "the header does not start with '{{' or has a NUL: not a safetensors file, or damaged");
   }
   HeaderEvents events;
   nlohmann::json::sax_parse(json.begin(), json.end(), &events);
@@ -226,12 +227,12 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, int64_t data_b
   int64_t position = 0;
   for (const SafetensorsEntry& entry : entries) {
     if (entry.begin != position) {
-      fail(ExitCode::kOutput, "tensor '{}' starts at byte {} of the data, {} was due: {}", entry.name, entry.begin,
-           position, entry.begin < position ? "tensors overlap" : "a gap");
+      fail(ExitCode::kOutput, "tensor '{}': its data offset is {}, expected {}: {}", entry.name, entry.begin, position,
+           entry.begin < position ? "tensors overlap" : "a gap");
     }
     const int64_t bytes = checked_bytes(entry);
     if (entry.end < entry.begin || entry.end > data_bytes || entry.end - entry.begin != bytes) {
-      fail(ExitCode::kOutput, "tensor '{}': data_offsets [{}, {}] do not fit {} {} in {} bytes of data", entry.name,
+      fail(ExitCode::kOutput, "tensor '{}': data_offsets [{}, {}] do not match {} {} in {} bytes of data", entry.name,
            entry.begin, entry.end, name_of(entry.type), format_shape(entry.shape), data_bytes);
     }
     position = entry.end;

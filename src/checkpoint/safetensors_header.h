@@ -1,7 +1,7 @@
 // The header of a safetensors file (https://github.com/huggingface/safetensors, "Format"):
-//   8 bytes little-endian N | N bytes of JSON, filled with spaces to a multiple of 8 | data of the tensors
+//   8 bytes little-endian N | N bytes of JSON, padded with spaces to a multiple of 8 | data of the tensors
 //   {"__metadata__": {text: text}, NAME: {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ...}
-// Text to struct and back, every field checked; no file is touched here.
+// Converts text to a struct and back and checks every field. Files: safetensors.h.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ std::string_view name_of(TensorType type);  // "F32", "F64", "I64", "U8"
 
 using TensorShape = std::vector<int64_t>;            // {} is a scalar
 std::string format_shape(const TensorShape& shape);  // "[64, 3, 7, 7]"
-int64_t elements_of(const TensorShape& shape);       // 1 for a scalar; the shape has been checked
+int64_t elements_of(const TensorShape& shape);       // 1 for a scalar; the product must fit 63 bits
 
 struct SafetensorsEntry {
   std::string name;  // no control characters
@@ -36,8 +36,8 @@ struct SafetensorsHeader {
 // gives the same bytes. Error(kOutput) when a text is not UTF-8.
 std::string format_safetensors_header(const SafetensorsHeader& header);
 
-// Throws Error(kOutput) with the cause alone ("tensor 'a': ..."); the caller knows the file.
-// data_bytes: what follows the header in the file.
+// Throws Error(kOutput) with the cause ("tensor 'a': ..."); the caller adds the path.
+// data_bytes: number of bytes after the header in the file.
 SafetensorsHeader parse_safetensors_header(std::string_view json, int64_t data_bytes);
 
 }  // namespace simclr

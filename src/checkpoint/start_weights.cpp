@@ -27,11 +27,11 @@ class Problems {
   std::string text_;
 };
 
-bool is_passed_over(std::string_view name) {
+bool is_ignored(std::string_view name) {
   return !is_weight(name) || name.ends_with(kCounter) || name.starts_with(kClassifier);
 }
 
-// The tensors that the file is to fill.
+// The tensors to read from the file.
 std::vector<NamedTensor> wanted_of(std::span<const NamedTensor> tensors, bool projector) {
   std::vector<NamedTensor> wanted;
   for (const NamedTensor& t : tensors)
@@ -41,7 +41,7 @@ std::vector<NamedTensor> wanted_of(std::span<const NamedTensor> tensors, bool pr
 
 void require_fit(const SafetensorsFile& file, const std::vector<NamedTensor>& wanted) {
   std::vector<std::string> missing, different, extra;
-  bool projector = false;  // has a part in it
+  bool projector = false;  // a tensor of the projector does not fit
   for (const NamedTensor& t : wanted) {
     const SafetensorsEntry* entry = file.find(t.name);
     if (entry && entry->type == t.type && entry->shape == t.shape) continue;
@@ -49,11 +49,11 @@ void require_fit(const SafetensorsFile& file, const std::vector<NamedTensor>& wa
     if (!entry)
       missing.push_back(t.name);
     else
-      different.push_back(fmt::format("{} ({} {} in the file, {} {} wanted)", t.name, name_of(entry->type),
+      different.push_back(fmt::format("{} ({} {} in the file, {} {} expected)", t.name, name_of(entry->type),
                                       format_shape(entry->shape), name_of(t.type), format_shape(t.shape)));
   }
   for (const SafetensorsEntry& entry : file.entries()) {
-    if (is_passed_over(entry.name)) continue;
+    if (is_ignored(entry.name)) continue;
     const bool known = std::any_of(wanted.begin(), wanted.end(), [&](const auto& t) { return t.name == entry.name; });
     if (known) continue;
     extra.push_back(entry.name);
@@ -65,9 +65,10 @@ void require_fit(const SafetensorsFile& file, const std::vector<NamedTensor>& wa
   problems.add("only in the file", extra);
   if (problems.text().empty()) return;
   fail(ExitCode::kOutput,
-       "model.init_from: {} does not fit the configured network: {}; set model.encoder{} as they were there{}",
+       "model.init_from: {} does not match the configured network: {}; set model.encoder{} as in the run that wrote "
+       "it{}",
        file.path().string(), problems.text(), projector ? " and model.projector" : "",
-       projector ? ", or take the encoder alone (simclr_train export)" : ", or name another file");
+       projector ? ", or use its encoder alone (simclr_train export)" : ", or name another file");
 }
 
 void require_finite(const std::filesystem::path& path, const NamedTensor& t) {

@@ -1,4 +1,4 @@
-// State to metadata and back, the comparison with what the model expects, and the weight hash.
+// Converts the state to metadata and back, compares a file with the configured model, and computes the weight hash.
 #include "src/checkpoint/training_state.h"
 
 #include <fmt/ranges.h>
@@ -16,7 +16,7 @@ constexpr std::string_view kFormat = "simclr_train checkpoint";
 constexpr int64_t kFormatVersion = 1;
 constexpr std::string_view kEnvironmentPrefix = "environment.";
 
-// A text of the metadata; Error when it is not there.
+// A text of the metadata; Error if it is missing.
 const std::string& metadata_text(const SafetensorsFile& file, const std::string& key) {
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end()) {
@@ -30,7 +30,7 @@ int64_t metadata_count(const SafetensorsFile& file, const std::string& key) {
   int64_t value = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    fail(ExitCode::kOutput, "cannot read {}: '{}' of its metadata is no count: damaged", file.path().string(), key);
+    fail(ExitCode::kOutput, "cannot read {}: '{}' of its metadata is not a count: damaged", file.path().string(), key);
   }
   return value;
 }
@@ -40,8 +40,8 @@ void add_list(std::string& text, std::string_view title, const std::vector<std::
   constexpr size_t kMostListed = 8;
   if (items.empty()) return;
   const size_t listed = std::min(items.size(), kMostListed);
-  text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", title,
-                      fmt::join(items.begin(), items.begin() + static_cast<ptrdiff_t>(listed), ", "));
+  text +=
+      fmt::format("{}{}: {}", text.empty() ? "" : "; ", title, fmt::join(items.begin(), items.begin() + listed, ", "));
   if (items.size() > listed) text += fmt::format(" and {} more", items.size() - listed);
 }
 
@@ -59,7 +59,7 @@ void compare_with_file(const SafetensorsFile& file, std::span<const NamedTensor>
     }
     const SafetensorsEntry& entry = *found->second;
     if (entry.type != tensor.type || entry.shape != tensor.shape) {
-      different.push_back(fmt::format("{} ({} {} in the file, {} {} wanted)", tensor.name, name_of(entry.type),
+      different.push_back(fmt::format("{} ({} {} in the file, {} {} expected)", tensor.name, name_of(entry.type),
                                       format_shape(entry.shape), name_of(tensor.type), format_shape(tensor.shape)));
     }
     in_file.erase(found);
@@ -72,7 +72,7 @@ void compare_with_file(const SafetensorsFile& file, std::span<const NamedTensor>
   add_list(text, "only in the file", extra);
   if (!text.empty()) {
     fail(ExitCode::kOutput,
-         "{} does not fit the configured model and optimizer: {}; use the config it was written with",
+         "{} does not match the configured model and optimizer: {}; use the configuration that it was written with",
          file.path().string(), text);
   }
 }
@@ -108,11 +108,11 @@ void write_checkpoint(const std::filesystem::path& path, const TrainingState& st
 CheckpointHeader read_checkpoint_header(const SafetensorsFile& file) {
   const auto format = file.metadata().find("format");
   if (format == file.metadata().end() || format->second != kFormat) {
-    fail(ExitCode::kOutput, "cannot read {}: no checkpoint of this program", file.path().string());
+    fail(ExitCode::kOutput, "cannot read {}: it is not a simclr_train checkpoint", file.path().string());
   }
   const int64_t version = metadata_count(file, "format_version");
   if (version != kFormatVersion) {
-    fail(ExitCode::kOutput, "cannot read {}: checkpoint format version {}, this program reads version {}",
+    fail(ExitCode::kOutput, "cannot read {}: its checkpoint format is version {}, this program reads version {}",
          file.path().string(), version, kFormatVersion);
   }
   CheckpointHeader header;
@@ -144,7 +144,7 @@ std::string weights_sha256(std::span<const NamedTensor> tensors, const Beat& bea
   Sha256 hash;
   for (const NamedTensor* tensor : weights_by_name(tensors)) {
     hash_description(hash, tensor->name, tensor->type, tensor->shape);
-    in_pieces(tensor->data, static_cast<size_t>(tensor->bytes()), beat,
+    in_pieces(tensor->data, tensor->bytes(), beat,
               [&](const std::byte* piece, size_t bytes) { hash.update(piece, bytes); });
   }
   return hash.hex();

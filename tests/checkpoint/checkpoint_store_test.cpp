@@ -107,16 +107,17 @@ TEST_F(CheckpointStoreTest, PassesOverDamagedOnesByName) {
   const ResumePoint point = store().find_latest();
   EXPECT_EQ(point.path, good);
   EXPECT_EQ(point.header.step, 2);
-  EXPECT_THAT(point.warnings,
-              testing::UnorderedElementsAre(
-                  HasSubstr("step_00000003.safetensors: its content does not match its checksum: damaged; passed over"),
-                  HasSubstr("step_00000004.safetensors: it is empty"),
-                  HasSubstr("step_00000005.safetensors: its header claims"),
-                  HasSubstr("step_00000006.safetensors: it is a folder"),
-                  HasSubstr("encoder.safetensors: no checkpoint of this program")));
+  EXPECT_THAT(
+      point.warnings,
+      testing::UnorderedElementsAre(
+          HasSubstr("step_00000003.safetensors: its content does not match its checksum: damaged; skipping this file"),
+          HasSubstr("step_00000004.safetensors: it is empty"),
+          HasSubstr("step_00000005.safetensors: its header claims"),
+          HasSubstr("step_00000006.safetensors: it is a folder"),
+          HasSubstr("encoder.safetensors: it is not a simclr_train checkpoint")));
 }
 
-TEST_F(CheckpointStoreTest, AutoBeginsAnewOnlyWhereNothingIs) {
+TEST_F(CheckpointStoreTest, AutoStartsFromScratchOnlyInAnEmptyFolder) {
   EXPECT_FALSE(store().resolve("auto").path);
   EXPECT_FALSE(CheckpointStore(run_.path() / "not there", 1).resolve("auto").path);
   const fs::path path = save(1);
@@ -131,7 +132,7 @@ TEST_F(CheckpointStoreTest, NoneDoesNotMixTwoRuns) {
   save(1);
   save(7);
   EXPECT_THAT(error_text([&] { store().resolve("none"); }),
-              HasSubstr("2 checkpoints already (the last: step_00000007"));
+              HasSubstr("already holds 2 checkpoints (the last: step_00000007"));
 }
 
 TEST_F(CheckpointStoreTest, APathIsThatFileOrAnError) {
@@ -142,7 +143,7 @@ TEST_F(CheckpointStoreTest, APathIsThatFileOrAnError) {
   EXPECT_EQ(point.header.step, 1);
   damage(first);
   EXPECT_THAT(error_text([&] { store().resolve(first.string()); }), HasSubstr("checksum"));
-  EXPECT_THAT(error_text([&] { store().resolve("nobody"); }), HasSubstr("cannot read nobody: No such file"));
+  EXPECT_THAT(error_text([&] { store().resolve("missing"); }), HasSubstr("cannot read missing: No such file"));
 }
 
 TEST_F(CheckpointStoreTest, ARunFolderStandsForItsNewestCheckpoint) {
@@ -193,7 +194,7 @@ TEST_F(CheckpointStoreTest, AReaderNextToALiveRunFindsACheckpoint) {
   EXPECT_GT(newest, 1);
 }
 
-TEST_F(CheckpointStoreTest, TheBestStandsBesideTheFolderAndIsNeverResumedFrom) {
+TEST_F(CheckpointStoreTest, TheBestIsNextToTheFolderAndNeverResumedFrom) {
   const auto save_best = [&](int64_t step) {
     store().save_best({{.step = step, .epoch = 0, .config_yaml = "", .config_hash = "", .environment = {{"a", "b"}}},
                        {{"w", TensorType::kFloat32, {}, &value_}}});
@@ -215,8 +216,9 @@ TEST_F(CheckpointStoreTest, TheBestStandsBesideTheFolderAndIsNeverResumedFrom) {
   write_file(store().best_path(), "x");
   EXPECT_FALSE(store().find_best(9, warnings));
   ASSERT_EQ(warnings.size(), 2u);
-  EXPECT_THAT(warnings[0],
-              HasSubstr("best.safetensors is of step 8, after the one that this run goes on from; set aside"));
+  EXPECT_THAT(
+      warnings[0],
+      HasSubstr("best.safetensors is of step 8, later than the checkpoint that this run resumes from; renamed to"));
   EXPECT_THAT(warnings[1], HasSubstr("best.safetensors"));
 }
 

@@ -58,11 +58,11 @@ TEST(SafetensorsHeader, RefusesWrongJson) {
   EXPECT_THAT(refusal("[]"), HasSubstr("does not start with '{'"));
   EXPECT_THAT(refusal("\xEF\xBB\xBF{}"), HasSubstr("does not start with '{'"));
   EXPECT_THAT(refusal(std::string("{}\0x", 4)), HasSubstr("NUL"));
-  EXPECT_THAT(refusal("{"), HasSubstr("no valid JSON"));
-  EXPECT_THAT(refusal("{} x"), HasSubstr("no valid JSON"));
-  EXPECT_THAT(refusal("{}{}"), HasSubstr("no valid JSON"));
-  EXPECT_THAT(refusal("{\"a\xFF\":{}}"), HasSubstr("no valid JSON"));  // not UTF-8
-  EXPECT_THAT(refusal("{/**/}"), HasSubstr("no valid JSON"));
+  EXPECT_THAT(refusal("{"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(refusal("{} x"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(refusal("{}{}"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(refusal("{\"a\xFF\":{}}"), HasSubstr("not valid JSON"));  // not UTF-8
+  EXPECT_THAT(refusal("{/**/}"), HasSubstr("not valid JSON"));
 }
 
 TEST(SafetensorsHeader, RefusesWhatTheFormatDoesNotHave) {
@@ -70,7 +70,7 @@ TEST(SafetensorsHeader, RefusesWhatTheFormatDoesNotHave) {
   EXPECT_THAT(refusal(start + R"([2],"more":1}})"), HasSubstr("'a' holds a field 'more'"));
   EXPECT_THAT(refusal(start + R"([2],"shape":[2]}})"), HasSubstr("the field 'shape' twice"));
   EXPECT_THAT(refusal(start + R"([-2]}})"), HasSubstr("a negative number"));
-  EXPECT_THAT(refusal(start + R"([2.0]}})"), HasSubstr("no whole number"));
+  EXPECT_THAT(refusal(start + R"([2.0]}})"), HasSubstr("not an integer"));
   EXPECT_THAT(refusal(start + R"([true]}})"), HasSubstr("true or false"));
   EXPECT_THAT(refusal(start + R"([null]}})"), HasSubstr("null"));
   EXPECT_THAT(refusal(start + R"(["2"]}})"), HasSubstr("a text"));
@@ -79,7 +79,7 @@ TEST(SafetensorsHeader, RefusesWhatTheFormatDoesNotHave) {
   EXPECT_THAT(refusal(start + R"(2}})"), HasSubstr("a number"));
   EXPECT_THAT(refusal(start + R"([1,1,1,1,1,1,1,1,2]}})"), HasSubstr("8 dimensions"));
   EXPECT_THAT(refusal(start + R"([9223372036854775808]}})"), HasSubstr("63 bits"));
-  EXPECT_THAT(refusal(start + R"([99999999999999999999]}})"), HasSubstr("no whole number"));
+  EXPECT_THAT(refusal(start + R"([99999999999999999999]}})"), HasSubstr("not an integer"));
   EXPECT_THAT(refusal(R"({"a":1})"), HasSubstr("'a' holds a number"));
   EXPECT_THAT(refusal(R"({"a":[1]})"), HasSubstr("'a' holds a list"));
   EXPECT_THAT(refusal(R"({"a":{"dtype":["F32"]}})"), HasSubstr("a list"));
@@ -87,19 +87,19 @@ TEST(SafetensorsHeader, RefusesWhatTheFormatDoesNotHave) {
   EXPECT_THAT(refusal(R"({"a":{"dtype":"F32","shape":[2]}})"), HasSubstr("lacks one of"));
   EXPECT_THAT(refusal(R"({"__metadata__":{"k":1}})"), HasSubstr("'k' holds a number"));
   EXPECT_THAT(refusal(R"({"__metadata__":{"k":{}}})"), HasSubstr("'k' holds an object"));
-  EXPECT_THAT(refusal(R"({"__metadata__":{"k":"1","k":"2"}})"), HasSubstr("a key twice"));
-  EXPECT_THAT(refusal(R"({"__metadata__":{},"__metadata__":{}})"), HasSubstr("there twice"));
+  EXPECT_THAT(refusal(R"({"__metadata__":{"k":"1","k":"2"}})"), HasSubstr("a key that is repeated"));
+  EXPECT_THAT(refusal(R"({"__metadata__":{},"__metadata__":{}})"), HasSubstr("is repeated"));
 }
 
 TEST(SafetensorsHeader, RefusesNamesAndTypes) {
   const std::string tensor = R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
-  EXPECT_THAT(refusal(R"({"a":)" + tensor + R"(,"a":)" + tensor + "}", 4), HasSubstr("'a' is there twice"));
+  EXPECT_THAT(refusal(R"({"a":)" + tensor + R"(,"a":)" + tensor + "}", 4), HasSubstr("'a' is repeated"));
   EXPECT_THAT(refusal(R"({"":)" + tensor + "}", 4), HasSubstr("name is empty"));
   EXPECT_THAT(refusal(R"({"a\nb":)" + tensor + "}", 4), HasSubstr("control characters"));
-  EXPECT_THAT(refusal("{\"" + std::string(501, 'n') + "\":" + tensor + "}", 4), HasSubstr("beyond 500 bytes"));
+  EXPECT_THAT(refusal("{\"" + std::string(501, 'n') + "\":" + tensor + "}", 4), HasSubstr("longer than 500 bytes"));
   for (const char* type : {"f32", "F16", "F320", "", "BF16"}) {
     EXPECT_THAT(refusal(fmt::format(R"({{"a":{{"dtype":"{}","shape":[2],"data_offsets":[0,8]}}}})", type)),
-                HasSubstr(fmt::format("dtype '{}' is not known", type)));
+                HasSubstr(fmt::format("dtype '{}' is not supported", type)));
   }
 }
 
@@ -110,16 +110,16 @@ TEST(SafetensorsHeader, RefusesOffsets) {
   EXPECT_THAT(one("[2]", "[0,8,8]"), HasSubstr("3 numbers, not 2"));
   EXPECT_THAT(one("[2]", "[]"), HasSubstr("0 numbers, not 2"));
   EXPECT_THAT(one("[2]", "[-8,0]"), HasSubstr("negative"));
-  EXPECT_THAT(one("[2]", "[8,0]"), HasSubstr("was due: a gap"));
-  EXPECT_THAT(one("[2]", "[0,7]"), HasSubstr("do not fit"));
-  EXPECT_THAT(one("[3]", "[0,12]"), HasSubstr("do not fit"));
+  EXPECT_THAT(one("[2]", "[8,0]"), HasSubstr("expected 0: a gap"));
+  EXPECT_THAT(one("[2]", "[0,7]"), HasSubstr("do not match"));
+  EXPECT_THAT(one("[3]", "[0,12]"), HasSubstr("do not match"));
   EXPECT_THAT(one("[1]", "[0,4]"), HasSubstr("take 4 bytes of data, the file has 8"));
   EXPECT_THAT(one("[1]", "[4,8]"), HasSubstr("a gap"));
   EXPECT_THAT(one("[0]", "[0,0]"), HasSubstr("take 0 bytes"));
   // 2^62 * 2^62 * 4 is 0 in 64 bits, 2^62 * 4 is 0 as well; neither may pass as an empty tensor.
   EXPECT_THAT(one("[4611686018427387904,4611686018427387904]", "[0,0]"), HasSubstr("too large"));
   EXPECT_THAT(one("[4611686018427387904]", "[0,8]"), HasSubstr("too large"));
-  EXPECT_THAT(one("[2]", "[0,9223372036854775807]"), HasSubstr("do not fit"));
+  EXPECT_THAT(one("[2]", "[0,9223372036854775807]"), HasSubstr("do not match"));
   const std::string two =
       R"({"a":{"dtype":"U8","shape":[5],"data_offsets":[0,5]},"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})";
   EXPECT_THAT(refusal(two), HasSubstr("tensors overlap"));

@@ -71,7 +71,7 @@ TEST(Safetensors, ReadsBackEveryBitPattern) {
     file.read(*entry, read.data());
     EXPECT_TRUE(read.empty() || std::memcmp(read.data(), tensor.data, read.size()) == 0) << tensor.name;
   }
-  EXPECT_EQ(file.find("nobody"), nullptr);
+  EXPECT_EQ(file.find("missing"), nullptr);
 }
 
 TEST(Safetensors, PiecesAreTheWhole) {
@@ -135,17 +135,17 @@ TEST(Safetensors, NamesTheCause) {
   EXPECT_THAT(cause_of("1234567"), HasSubstr("only 7 bytes: cut off"));
   EXPECT_THAT(cause_of(std::string(100, '\xFF')), HasSubstr("header claims 18446744073709551615 bytes"));
   EXPECT_THAT(cause_of(std::string("\x01\0\0\x01\0\0\0\0", 8)),
-              HasSubstr("header claims 16777217 bytes: no safetensors"));
+              HasSubstr("header claims 16777217 bytes: not a safetensors"));
   EXPECT_THAT(cause_of(good.substr(0, 100)), HasSubstr("header claims 224 bytes, the file has 100"));
-  EXPECT_THAT(cause_of("PNG is no such format, as can be seen"), HasSubstr("no safetensors file"));
+  EXPECT_THAT(cause_of("PNG is another format, as can be seen"), HasSubstr("not a safetensors file"));
   EXPECT_THAT(cause_of(good.substr(0, good.size() - 1) + '\4'), HasSubstr("does not match its checksum"));
   EXPECT_THAT(cause_of(std::string("\x08\0\0\0\0\0\0\0{}      ", 16)), HasSubstr("no content checksum"));
   EXPECT_THAT(error_text([&] { open_and_verify(folder.path()); }), HasSubstr("it is a folder"));
-  EXPECT_THAT(error_text([&] { open_and_verify(folder.path() / "nobody"); }), HasSubstr("No such file"));
+  EXPECT_THAT(error_text([&] { open_and_verify(folder.path() / "missing"); }), HasSubstr("No such file"));
   ASSERT_EQ(mkfifo((folder.path() / "pipe").c_str(), 0600), 0);
   EXPECT_THAT(error_text([&] { open_and_verify(folder.path() / "pipe"); }),
-              HasSubstr("no regular file"));  // and no waiting
-  EXPECT_THAT(error_text([&] { open_and_verify("/dev/null"); }), HasSubstr("no regular file"));
+              HasSubstr("not a regular file"));  // and no waiting
+  EXPECT_THAT(error_text([&] { open_and_verify("/dev/null"); }), HasSubstr("not a regular file"));
 }
 
 TEST(Safetensors, TheChecksumFieldCannotBeImitated) {
@@ -168,7 +168,7 @@ TEST(Safetensors, RefusesToWriteWhatItCouldNotRead) {
   EXPECT_THAT(error_text([&] { write("a", "\xFF"); }),
               HasSubstr((folder.path() / "f").string() + ": a name or a text"));
   EXPECT_THAT(error_text([&] { write("a\n", ""); }), HasSubstr("control characters"));
-  EXPECT_THAT(error_text([&] { write("a", std::string(size_t{17} << 20, 'x')); }), HasSubstr("are the most"));
+  EXPECT_THAT(error_text([&] { write("a", std::string(size_t{17} << 20, 'x')); }), HasSubstr("bytes, the limit is"));
   const std::vector<NamedTensor> twice(2, {"a", TensorType::kFloat32, {}, &value});
   EXPECT_THAT(error_text([&] { write_safetensors(folder.path() / "f", {}, twice); }, ExitCode::kOther),
               HasSubstr("'a'"));

@@ -68,7 +68,7 @@ TEST_F(StartWeightsTest, TakesAnEncoderAndLeavesTheProjectorAsItIs) {
   EXPECT_EQ(start.sha256, weights_sha256(file));
 }
 
-TEST_F(StartWeightsTest, TakesAProjectorAndPassesOverWhatIsNoPartOfTheNetwork) {
+TEST_F(StartWeightsTest, TakesAProjectorAndIgnoresOtherTensors) {
   file.push_back({"projector.0.weight", kF32, {1, 2}, two.data()});
   const std::string hash = weights_sha256(file);
   file.push_back({"bn1.num_batches_tracked", TensorType::kInt64, {}, &count});
@@ -84,18 +84,19 @@ TEST_F(StartWeightsTest, TakesAProjectorAndPassesOverWhatIsNoPartOfTheNetwork) {
 
 TEST_F(StartWeightsTest, RefusesByNameWhatIsMissingExtraOrDifferent) {
   file[0].shape = {3, 2};
-  EXPECT_THAT(refusal(), HasSubstr("different: conv1.weight (F32 [3, 2] in the file, F32 [2, 3] wanted); set "
-                                   "model.encoder as they were there, or name another file"));
+  EXPECT_THAT(refusal(), HasSubstr("different: conv1.weight (F32 [3, 2] in the file, F32 [2, 3] expected); set "
+                                   "model.encoder as in the run that wrote it, or name another file"));
   file[0].shape = {2, 3};
   file[1].name = "backbone.bn1.running_mean";
   EXPECT_THAT(refusal(),
               HasSubstr("missing in the file: bn1.running_mean; only in the file: backbone.bn1.running_mean;"));
   file[1] = {"bn1.running_mean", TensorType::kFloat64, {2}, doubles.data()};
-  EXPECT_THAT(refusal(), HasSubstr("bn1.running_mean (F64 [2] in the file, F32 [2] wanted)"));
+  EXPECT_THAT(refusal(), HasSubstr("bn1.running_mean (F64 [2] in the file, F32 [2] expected)"));
   file[1] = {"bn1.running_mean", kF32, {2}, two.data()};
   file.push_back({"projector.2.weight", kF32, {2}, two.data()});  // of a deeper projector
-  EXPECT_THAT(refusal(), HasSubstr("missing in the file: projector.0.weight; only in the file: projector.2.weight; set "
-                                   "model.encoder and model.projector as they were there, or take the encoder alone"));
+  EXPECT_THAT(refusal(),
+              HasSubstr("missing in the file: projector.0.weight; only in the file: projector.2.weight; set "
+                        "model.encoder and model.projector as in the run that wrote it, or use its encoder alone"));
 }
 
 TEST_F(StartWeightsTest, RefusesValuesThatAreNotFinite) {

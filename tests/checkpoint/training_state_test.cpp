@@ -83,8 +83,8 @@ TEST(TrainingState, ListsEveryDifferenceAndOverwritesNothing) {
   };
   const std::string text = error_text([&] { load_checkpoint(folder.path() / "c", wanted, LoadWhat::kEverything); });
   EXPECT_THAT(text, HasSubstr((folder.path() / "c").string()));
-  EXPECT_THAT(text, HasSubstr("conv1.weight (F32 [2, 3] in the file, F32 [3, 2] wanted)"));
-  EXPECT_THAT(text, HasSubstr("bn1.running_mean (F32 [2] in the file, F64 [2] wanted)"));
+  EXPECT_THAT(text, HasSubstr("conv1.weight (F32 [2, 3] in the file, F32 [3, 2] expected)"));
+  EXPECT_THAT(text, HasSubstr("bn1.running_mean (F32 [2] in the file, F64 [2] expected)"));
   EXPECT_THAT(text, HasSubstr("missing in the file: fc.weight, fc.bias"));
   EXPECT_THAT(text, HasSubstr("only in the file: optimizer.momentum.conv1.weight"));
   EXPECT_EQ(other, std::vector<float>(6, 9.0F));
@@ -121,8 +121,8 @@ TEST(TrainingState, RefusesForeignAndNewerFiles) {
     return error_text([&] { read_checkpoint_header(SafetensorsFile(folder.path() / "f")); });
   };
   const std::string format = "simclr_train checkpoint";
-  EXPECT_THAT(header_of({}), HasSubstr("no checkpoint of this program"));
-  EXPECT_THAT(header_of({{"format", "pt"}}), HasSubstr("no checkpoint of this program"));
+  EXPECT_THAT(header_of({}), HasSubstr("not a simclr_train checkpoint"));
+  EXPECT_THAT(header_of({{"format", "pt"}}), HasSubstr("not a simclr_train checkpoint"));
   EXPECT_THAT(header_of({{"format", format}}), HasSubstr("no 'format_version'"));
   EXPECT_THAT(header_of({{"format", format}, {"format_version", "2"}}),
               HasSubstr("version 2, this program reads version 1"));

@@ -145,7 +145,7 @@ def refusals(folder):
         (["evaluate"], 2, ["a checkpoint is required"]),
         (["evaluate", folder / "no.safetensors"], 6, ["no.safetensors", "No such file"]),
         (["evaluate", folder / "empty"], 6, ["no checkpoint in"]),
-        (["evaluate", folder / "other.safetensors"], 6, ["no checkpoint of this program"]),
+        (["evaluate", folder / "other.safetensors"], 6, ["not a simclr_train checkpoint"]),
         (["evaluate", checkpoint, "--set", "model.encoder.width=16"], 6, ["of another shape: conv1.weight"]),
         (["evaluate", checkpoint, "--set", "data.format=cifar10"], 2, ["data.path"]),
         (["evaluate", checkpoint, "--json", checkpoint], 2, ["would replace the input"]),

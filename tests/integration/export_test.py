@@ -66,9 +66,9 @@ def round_trip(folder):
     dry = run(1, MADE | {"model.init_from": encoder}, folder / "dry", ["--dry-run"])
     check(dry.code == 0 and "starts from " in dry.output.splitlines()[-1], "a dry run says what it would start from", dry)
     dry = run(1, MADE | {"model.init_from": encoder, "model.encoder.width": 16}, folder / "dry", ["--dry-run"])
-    check(dry.code == 6 and "does not fit the configured network" in dry.output, "and whether it fits", dry)
+    check(dry.code == 6 and "does not match the configured network" in dry.output, "and whether it fits", dry)
     wrong = run(2, MADE | {"model.init_from": encoder, "model.encoder.width": 16}, folder / "wrong")
-    check(wrong.code == 6 and "conv1.weight (F32 [8, 3, 3, 3] in the file, F32 [16, 3, 3, 3] wanted)" in wrong.output,
+    check(wrong.code == 6 and "conv1.weight (F32 [8, 3, 3, 3] in the file, F32 [16, 3, 3, 3] expected)" in wrong.output,
           "another network is refused by name", wrong)
 
 
