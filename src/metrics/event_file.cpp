@@ -31,7 +31,7 @@ std::string host() {
   return name.data();
 }
 
-// The files of earlier starts in this folder.
+// The event files of earlier starts in this folder.
 std::vector<fs::path> find_earlier(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -43,8 +43,8 @@ std::vector<fs::path> find_earlier(const fs::path& folder) {
   return found;
 }
 
-// TensorBoard reads files in the order of their names and never goes back: the new one has to come last, whatever the
-// clock of this host says.
+// TensorBoard reads files in the order of their names and never goes back: the new name must sort last, even if this
+// host's clock is behind.
 int64_t stamp_after(const std::vector<fs::path>& earlier) {
   auto stamp = static_cast<int64_t>(wall_time_s());
   for (const fs::path& path : earlier) {
@@ -63,7 +63,7 @@ EventFile::EventFile(const fs::path& run_folder, int64_t steps_done) {
     for (const fs::path& path : earlier) {
       std::error_code error;
       if (!fs::remove(path, error) && error)
-        fail(ExitCode::kOutput, "cannot remove {}, of an earlier run: {}", path.string(), error.message());
+        fail(ExitCode::kOutput, "cannot remove {} of an earlier run: {}; remove it", path.string(), error.message());
     }
     earlier.clear();
   }

@@ -1,6 +1,6 @@
-// RUN/events.out.tfevents.TIME.HOST.PID.simclr: the run as TensorBoard reads it (`tensorboard --logdir runs`). One file
-// per start of the program, as TensorFlow does it: a run that goes on from a checkpoint begins a new one, which voids
-// what the earlier ones say of later steps. Written by rank 0 alone.
+// RUN/events.out.tfevents.TIME.HOST.PID.simclr: the run for TensorBoard (`tensorboard --logdir runs`). One file per
+// start of the program, as in TensorFlow: a resumed run begins a new file, which invalidates the later steps in earlier
+// files. Written by rank 0 only.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace simclr {
 
-// Everything throws Error(kOutput) with the path and the system's reason.
+// All functions throw Error(kOutput) with the path and the system's reason.
 class EventFile {
  public:
-  // steps_done: 0 for a run from its start, which replaces what an earlier run of this folder wrote.
+  // steps_done: 0 for a run from scratch, which removes the event files of an earlier run in this folder.
   EventFile(const std::filesystem::path& run_folder, int64_t steps_done);
 
-  // The numbers of a line of metrics.jsonl (metrics_file.h), but for step and epoch: train/NAME for a line of a step,
-  // evaluate/NAME for one without a loss.
+  // The numbers of a line of metrics.jsonl (metrics_file.h) except step and epoch: train/NAME if the line has a loss,
+  // evaluate/NAME otherwise.
   void add_metrics(const std::string& line);
   void add_text(int64_t step, const std::string& tag, const std::string& markdown);
   void add_image(int64_t step, const std::string& tag, const EncodedImage& image);

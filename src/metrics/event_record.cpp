@@ -3,6 +3,8 @@
 #include <array>
 #include <bit>
 
+#include "kernels/common/numbers.h"
+
 namespace simclr {
 namespace {
 
@@ -69,7 +71,7 @@ class Message {
 // Event: wall_time = 1, step = 2, file_version = 3, summary = 5, session_log = 7
 Message begin_event(const EventHead& e) {
   Message event;
-  event.real64(1, e.wall_time_s).integer(2, static_cast<uint64_t>(e.step));
+  event.real64(1, e.wall_time_s).integer(2, e.step);
   return event;
 }
 
@@ -93,7 +95,7 @@ uint32_t crc32c(std::string_view bytes) {
 }
 
 std::string frame_record(std::string_view bytes) {
-  const std::string length = little_endian(static_cast<uint64_t>(bytes.size()));
+  const std::string length = little_endian(uint64_t{bytes.size()});
   std::string record = length + little_endian(masked_crc(length));
   record += bytes;
   return record + little_endian(masked_crc(bytes));
@@ -109,17 +111,13 @@ std::string session_start_event(const EventHead& e) {
 
 std::string scalars_event(const EventHead& e, const std::vector<std::pair<std::string, double>>& scalars) {
   Message summary;
-  for (const auto& [tag, number] : scalars) summary.part(1, value_of(tag).real32(2, static_cast<float>(number)));
+  for (const auto& [tag, number] : scalars) summary.part(1, value_of(tag).real32(2, to_float(number)));
   return event_of(e, summary);
 }
 
 std::string image_event(const EventHead& e, const std::string& tag, const EncodedImage& image) {
   // Summary.Image: height = 1, width = 2, colorspace = 3 (3: RGB), encoded_image_string = 4
-  const Message summary = Message()
-                              .integer(1, static_cast<uint64_t>(image.height))
-                              .integer(2, static_cast<uint64_t>(image.width))
-                              .integer(3, 3)
-                              .text(4, image.png);
+  const Message summary = Message().integer(1, image.height).integer(2, image.width).integer(3, 3).text(4, image.png);
   return event_of(e, Message().part(1, value_of(tag).part(4, summary)));
 }
 

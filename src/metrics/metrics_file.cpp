@@ -1,4 +1,4 @@
-// Lines are put together as text, since a JSON library would choose the digits itself; they are read as JSON.
+// Lines are formatted as text, because a JSON library would choose the digits; they are read as JSON.
 #include "src/metrics/metrics_file.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ void add_field(std::string& line, std::string_view key, double value, std::strin
   const std::string name = nlohmann::json(key).dump();
   if (std::isfinite(value)) {
     std::string digits = fmt::format(fmt::runtime(format), value);
-    // "5" and "-0" would be read as integers, and the sign of zero be lost.
+    // "5" and "-0" would be read as integers, and the sign of zero would be lost.
     if (digits.find_first_of(".e") == digits.npos) digits += ".0";
     line += fmt::format(",{}:{}", name, digits);
   } else {
@@ -35,14 +35,14 @@ void add_field(std::string& line, std::string_view key, double value, std::strin
 constexpr std::string_view kAllDigits = "{:.17g}";
 constexpr std::string_view kShortest = "{}";  // the fewest digits that read back as the same double
 
-// The step of a line; nothing when the line is damaged.
+// The step of a line; empty if the line is damaged.
 std::optional<int64_t> step_of(std::string_view line) {
   const nlohmann::json json = nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) return std::nullopt;
   return json["step"].get<int64_t>();
 }
 
-// What of a file belongs to a run resumed after some step.
+// The part of a file that a run resumed after some step keeps.
 struct Kept {
   size_t bytes = 0;  // from the start of the file
   bool lacks_newline = false;
@@ -57,7 +57,8 @@ Kept find_kept(const std::filesystem::path& path, std::string_view text, int64_t
     ++line_number;
     const size_t end = text.find('\n', begin);
     const bool is_whole = end != text.npos;
-    const std::optional<int64_t> line_step = step_of(text.substr(begin, end - begin));  // half a line is no JSON
+    const std::optional<int64_t> line_step =
+        step_of(text.substr(begin, end - begin));  // an incomplete line does not parse
     begin = is_whole ? end + 1 : text.size();
     if (!line_step) {
       if (damaged_line == 0) damaged_line = line_number;
@@ -101,7 +102,7 @@ MetricsFile MetricsFile::continue_after(const std::filesystem::path& path, int64
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) return begin(path);
   if (!std::filesystem::is_regular_file(status)) {
-    fail(ExitCode::kOutput, "cannot go on with {}: it is no regular file; move it away", path.string());
+    fail(ExitCode::kOutput, "cannot append to {}: it is not a regular file; move it away", path.string());
   }
   std::string text = read_file(path, kMostBytes);
   const Kept kept = find_kept(path, text, step);

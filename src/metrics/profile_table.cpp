@@ -7,18 +7,19 @@
 #include <vector>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr {
 namespace {
 
 double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
+  const auto middle = values.begin() + std::ssize(values) / 2;
   std::nth_element(values.begin(), middle, values.end());
   if (values.size() % 2 == 1) return *middle;
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
-// The rows by layer, layers in the order of their first rows; last what all layers have a part in.
+// The rows by layer, layers in the order of their first rows; collectives, which serve all layers, last.
 std::vector<const Profiler::Row*> by_layer(const Profiler& profiler) {
   std::map<std::string, size_t> first;
   std::vector<const Profiler::Row*> rows;
@@ -33,7 +34,7 @@ std::vector<const Profiler::Row*> by_layer(const Profiler& profiler) {
   return rows;
 }
 
-// A number, or nothing where there is none.
+// The number, or an empty cell for 0.
 std::string number(double value, int decimals) {
   return value > 0 ? fmt::format("{:.{}f}", value, decimals) : "";
 }
@@ -41,7 +42,7 @@ std::string number(double value, int decimals) {
 class Table {
  public:
   Table(const Profiler& profiler, const ProfileFacts& facts)
-      : facts_(facts), steps_(static_cast<double>(profiler.steps().size())) {
+      : facts_(facts), steps_(as_double(profiler.steps().size())) {
     std::vector<double> whole;
     for (const Profiler::Step& step : profiler.steps()) whole.push_back(step.end_s - step.begin_s);
     step_s_ = median(whole);
@@ -57,12 +58,12 @@ class Table {
   }
   std::string row(const Profiler::Row& r, double seconds) const {
     const Work work{r.work.flops / steps_, r.work.bytes / steps_};
-    // Times are rounded to less than the clock's tick: an op that took none has no rate.
+    // An op below the clock's resolution has no rate.
     const double rate = seconds > 1e-9 ? 1 / seconds : 0;
     const double ceiling_s = std::max(work.flops / facts_.peak.flops_per_s, work.bytes / facts_.peak.bytes_per_s);
-    return line(r.layer, r.op, fmt::format("{:.4g}", static_cast<double>(r.spans) / steps_),
-                fmt::format("{:.3f}", seconds * 1e3), share(seconds), number(work.flops * 1e-9, 3),
-                number(work.flops * rate * 1e-9, 1), number(work.bytes * 1e-6, 2), number(work.bytes * rate * 1e-9, 1),
+    return line(r.layer, r.op, fmt::format("{:.4g}", as_double(r.spans) / steps_), fmt::format("{:.3f}", seconds * 1e3),
+                share(seconds), number(work.flops * 1e-9, 3), number(work.flops * rate * 1e-9, 1),
+                number(work.bytes * 1e-6, 2), number(work.bytes * rate * 1e-9, 1),
                 work.flops + work.bytes > 0 && rate > 0 ? fmt::format("{:.0f} %", 100 * ceiling_s * rate) : "");
   }
   std::string sum(const std::string& name, double seconds) const {

@@ -1,5 +1,5 @@
-// A profile as a table for people: one row an op, layer after layer as forward goes, each the median over the steps;
-// then the sums by kind of op.
+// Prints a profile as a table: one row for each op, in the order of the forward pass, with medians over the steps; then
+// the sums by kind of op.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct ProfileFacts {
 // "convolution", "batch norm", ...
 std::string kind_name(OpKind kind);
 
-// Of the steps that have ended; at least one. Ends with a newline.
+// Covers the steps that have ended, at least one. The text ends with a newline.
 std::string print_profile(const Profiler& profiler, const ProfileFacts& facts);
 
 }  // namespace simclr

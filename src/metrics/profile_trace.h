@@ -1,5 +1,5 @@
-// A profile as a trace in Chrome's JSON format (Trace Event Format, Google, 2016: complete events, ph "X"), which
-// chrome://tracing and https://ui.perfetto.dev open: every span of every step on its rank's line.
+// Prints a profile as a trace in Chrome's JSON format (Trace Event Format, Google, 2016: complete events, ph "X"), for
+// chrome://tracing and https://ui.perfetto.dev: every span of every step, one line for each rank.
 #pragma once
 
 #include <string>

@@ -1,14 +1,15 @@
-// Sums are taken anew over the window each time: it is short, and nothing drifts over a million steps.
+// Sums are recomputed over the window on each call: it is short, and rounding errors do not accumulate.
 #include "src/metrics/throughput.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr {
 
-Throughput::Throughput(int window, double now_s) : window_(static_cast<size_t>(window)), last_s_(now_s) {
+Throughput::Throughput(int window, double now_s) : window_(window), last_s_(now_s) {
   SIMCLR_CHECK(window >= 1, "window is {}", window);
 }
 
@@ -33,12 +34,12 @@ double Throughput::images_per_s() const {
   int64_t images = 0;
   for (const Step& step : steps_) images += step.images;
   const double duration = duration_s();
-  return duration > 0 ? static_cast<double>(images) / duration : 0;
+  return duration > 0 ? as_double(images) / duration : 0;
 }
 
 double Throughput::time_left_s(int64_t steps_left) const {
   if (steps_.empty()) return 0;
-  return duration_s() / static_cast<double>(steps_.size()) * static_cast<double>(steps_left);
+  return duration_s() / as_double(steps_.size()) * as_double(steps_left);
 }
 
 }  // namespace simclr

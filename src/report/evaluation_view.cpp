@@ -12,14 +12,15 @@
 namespace simclr {
 namespace {
 
-constexpr int64_t kQueries = 8, kNeighbors = 4, kSide = 64;  // pixels; 8 * 5 images of 64 x 64 are below 0.6 MB
+constexpr int64_t kQueries = 8, kNeighbors = 4;
+constexpr int64_t kSide = 64;  // pixels; 8 * 5 images of 64 x 64 take less than 0.6 MB
 constexpr int64_t kMostPoints = 2000;
 
-// `most` numbers out of [0, count): one of each of so many equal parts, at a place that changes from part to part, so
-// that neither sorted classes nor classes in turn leave one out.
+// At most `most` numbers out of [0, count): one from each of equal parts, at a position that shifts from part to part,
+// so that no class is left out whether classes are sorted or alternate.
 std::vector<int64_t> spread(int64_t count, int64_t most) {
   std::vector<int64_t> chosen(std::min(count, most));
-  const auto parts = static_cast<int64_t>(chosen.size());
+  const int64_t parts = std::ssize(chosen);
   for (int64_t i = 0; i < parts; ++i) {
     const int64_t begin = i * count / parts, size = (i + 1) * count / parts - begin;
     chosen[i] = begin + (i + i / size) % size;
@@ -41,9 +42,9 @@ std::string cell(const RgbImage& image, const std::string& alternative_text, con
 void add_neighbors(const EvaluationFeatures& f, EvaluationView& view, const Beat& beat) {
   std::vector<uint8_t> storage;
   view.html += fmt::format(
-      "<h2>Nearest neighbors</h2>\n<p class=\"dim\">Test images and the images of the training set that the "
-      "encoder finds most alike after step {}, with their cosine.{}</p>\n<div class=\"rows\">",
-      f.step, f.test_set.has_labels() ? " ✓: of the same class." : "");
+      "<h2>Nearest neighbors</h2>\n<p class=\"dim\">Test images and their nearest training images by cosine similarity "
+      "of the features, after step {}.{}</p>\n<div class=\"rows\">",
+      f.step, f.test_set.has_labels() ? " ✓: same class." : "");
   for (const int64_t query : spread(f.test_set.count(), kQueries)) {
     std::vector<RgbImage>& row = view.rows.emplace_back();
     row.push_back(fit_into_square(f.test_set.image(query, storage), kSide));
@@ -71,10 +72,10 @@ void add_map(const EvaluationFeatures& f, EvaluationView& view, const Beat& beat
   for (const std::string& name : labels ? f.test_set.class_names() : std::vector<std::string>())
     groups.push_back({.name = name, .points = {}});
   for (size_t i = 0; i < rows.size(); ++i)
-    groups[labels ? static_cast<size_t>(f.test_set.label(rows[i])) : 0].points.push_back(map.points[i]);
+    groups[labels ? f.test_set.label(rows[i]) : 0].points.push_back(map.points[i]);
   view.html += fmt::format(
-      "<h2>Map of the test features</h2>\n<p class=\"dim\">{} test images on the two principal axes of their "
-      "features, which hold {:.0f} % and {:.0f} % of the variance{}.</p>\n<figure class=\"plane\">{}</figure>",
+      "<h2>Map of the test features</h2>\n<p class=\"dim\">{} test images on the first two principal components of "
+      "their features, which explain {:.0f} % and {:.0f} % of the variance{}.</p>\n<figure class=\"plane\">{}</figure>",
       rows.size(), 100 * map.explained[0], 100 * map.explained[1],
       !labels                             ? ""
       : groups.size() <= kMostNamedGroups ? ", colored by class"

@@ -1,4 +1,4 @@
-// What an evaluation looks like: the nearest training images of a few test images, and a map of the test features.
+// The evaluation part of the report: the nearest training images of a few test images, and a map of the test features.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct EvaluationView {
   std::vector<std::vector<RgbImage>> rows;  // of a grid: a test image and its neighbors
 };
 
-// Eight test images, spread evenly over the set, and at most 2,000 points. The same for the same features. beat:
-// between images and between iterations. Errors as of the data sets.
+// Eight test images, spread evenly over the set, and at most 2,000 points. The result is a function of the features.
+// beat: between images and iterations. Throws the errors of the data sets.
 EvaluationView view_evaluation(const EvaluationFeatures& features, const Beat& beat = no_beat);
 
 }  // namespace simclr

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 #include "src/base/file.h"
 
 namespace simclr {
@@ -34,7 +35,7 @@ void Curve::add(double step, double value) {
 std::vector<CurvePoint> Curve::points() const {
   std::vector<CurvePoint> points;
   for (const Bucket& bucket : buckets_) {
-    const auto count = static_cast<double>(bucket.count);
+    const double count = as_double(bucket.count);
     points.push_back({bucket.step_sum / count, bucket.value_sum / count});
   }
   return points;
@@ -49,9 +50,9 @@ bool RunHistory::add_line(const std::string& line) {
   const auto number = [&](const char* name) {
     return json.contains(name) && json[name].is_number() ? json[name].get<double>() : 0;
   };
-  // The throughput is a mean over steps, a single wait can be longer than the mean step.
+  // The throughput is a mean over steps; a single wait can be longer than the mean step.
   if (json.contains("data_wait_s") && number("images_per_s") > 0) {
-    const double share = number("data_wait_s") * number("images_per_s") / static_cast<double>(global_batch_);
+    const double share = number("data_wait_s") * number("images_per_s") / as_double(global_batch_);
     curves_["wait_share"].add(step, std::min(share, 1.0));
   }
   return true;

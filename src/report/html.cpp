@@ -7,7 +7,7 @@
 namespace simclr {
 namespace {
 
-// Bytes of the UTF-8 character at `at` (RFC 3629, section 4); 0 when there is none.
+// Bytes of the UTF-8 character at `at` (RFC 3629, section 4); 0 if it is invalid.
 size_t character_bytes(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return at + i < text.size() ? static_cast<uint8_t>(text[at + i]) : 0; };
   const auto follows = [&](size_t i, int low = 0x80, int high = 0xBF) { return byte(i) >= low && byte(i) <= high; };

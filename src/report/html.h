@@ -8,13 +8,13 @@
 
 namespace simclr {
 
-// For text and for attribute values in double quotes: no character keeps a meaning in HTML. What is no UTF-8 becomes
-// U+FFFD, control characters become spaces.
+// Escapes text for element contents and for attribute values in double quotes. Invalid UTF-8 becomes U+FFFD, control
+// characters become spaces.
 std::string escape_html(std::string_view text);
 
 std::string base64(std::string_view bytes);
 
-// <img> with the image inside.
+// <img> with the image embedded as a data URL.
 std::string image_tag(const RgbImage& image, std::string_view alternative_text);
 
 }  // namespace simclr

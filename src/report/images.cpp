@@ -12,7 +12,7 @@ namespace {
 constexpr uint8_t kBackground = 235;
 constexpr int64_t kGap = 4, kWideGap = 12;  // pixels
 
-// out[y, x] of a box of `height` x `width` is the mean of the source pixels that fall into it, rounded; at least one.
+// Each pixel of the box [height, width] is the rounded mean of the source pixels that it covers, at least one.
 void resize_into(const PlanarImage& image, int64_t height, int64_t width, RgbImage& canvas, int64_t top, int64_t left) {
   for (int64_t y = 0; y < height; ++y) {
     const int64_t y0 = y * image.height / height, y1 = std::max(y0 + 1, (y + 1) * image.height / height);
@@ -55,8 +55,8 @@ RgbImage fit_into_square(const PlanarImage& image, int64_t side) {
 
 std::vector<AugmentedPair> draw_pairs(const Dataset& dataset, const Settings& settings, int64_t step, int64_t count,
                                       int64_t side) {
-  // One image a shard: the first shards then hold the first images of the batch. A view is the same whatever the
-  // shards are, and without a normalization its values are the image's own, in [0, 1].
+  // One image per shard: the first shards then hold the first images of the batch. Views do not depend on the number
+  // of shards, and without normalization their values are in [0, 1].
   const int64_t batch = settings.train.global_batch, size = settings.data.image_size;
   const SamplePlan plan({.seed = settings.run.seed, .count = dataset.count(), .global_batch = batch, .shards = batch});
   ViewSettings views = settings.views;
@@ -76,7 +76,7 @@ std::vector<AugmentedPair> draw_pairs(const Dataset& dataset, const Settings& se
     AugmentedPair pair{.sample = drawn.samples[i], .original = {}, .views = {}};
     pair.original = fit_into_square(dataset.image(pair.sample, storage), side);
     for (size_t v = 0; v < 2; ++v) {
-      const std::vector<uint8_t> bytes = bytes_of(drawn.images.sample(static_cast<int64_t>(2 * i + v)), size);
+      const std::vector<uint8_t> bytes = bytes_of(drawn.images.sample(2 * i + v), size);
       pair.views[v] = fit_into_square({bytes.data(), size, size}, side);
     }
     pairs.push_back(std::move(pair));
@@ -90,14 +90,13 @@ int64_t shown_side(int64_t image_size) {
 
 RgbImage grid_of(const std::vector<std::vector<RgbImage>>& rows) {
   const int64_t side = rows.at(0).at(0).height;
-  const auto columns = static_cast<int64_t>(rows[0].size());
+  const int64_t columns = std::ssize(rows[0]);
   const auto left_of = [&](int64_t column) {
     return kGap + column * (side + kGap) + (column > 0 ? kWideGap - kGap : 0);
   };
-  RgbImage canvas(kGap + static_cast<int64_t>(rows.size()) * (side + kGap), left_of(columns), 255);
-  for (size_t r = 0; r < rows.size(); ++r)
-    for (size_t c = 0; c < rows[r].size(); ++c)
-      paste(rows[r][c], canvas, kGap + static_cast<int64_t>(r) * (side + kGap), left_of(static_cast<int64_t>(c)));
+  RgbImage canvas(kGap + std::ssize(rows) * (side + kGap), left_of(columns), 255);
+  for (int64_t r = 0; r < std::ssize(rows); ++r)
+    for (int64_t c = 0; c < std::ssize(rows[r]); ++c) paste(rows[r][c], canvas, kGap + r * (side + kGap), left_of(c));
   return canvas;
 }
 

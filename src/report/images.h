@@ -1,4 +1,5 @@
-// Images for people: what training sees of a data set, made small enough to look at. Not for training.
+// Images for the report and for `simclr_train preview`: samples of the data set and the views that training makes of
+// them, scaled for display. Not used for training.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +12,25 @@
 
 namespace simclr {
 
-// The image inside a square of `side` pixels, aspect kept, centered on light gray. Smaller images are enlarged by
-// repeating pixels, larger ones averaged over boxes.
+// Scales the image into a square of `side` pixels, keeping the aspect ratio, centered on light gray. Smaller images are
+// enlarged by repeating pixels, larger ones are averaged over boxes.
 RgbImage fit_into_square(const PlanarImage& image, int64_t side);
 
 struct AugmentedPair {
-  int64_t sample = 0;  // its place in the data set
-  RgbImage original;   // as a square
-  RgbImage views[2];   // of the size of the squares; of data.image_size pixels before they were enlarged or averaged
+  int64_t sample = 0;  // index in the data set
+  RgbImage original;   // [side, side]
+  RgbImage views[2];   // [side, side], scaled from data.image_size
 };
 
-// The first `count` images of a step (0: the first of the run) with the two views that training makes of them: the
-// very ones, for the same settings. At most a global batch. Errors as of the data set.
+// The first `count` images of a step (from 0) with exactly the two views that training makes of them with these
+// settings; at most a global batch. Throws the errors of the data set.
 std::vector<AugmentedPair> draw_pairs(const Dataset& dataset, const Settings& settings, int64_t step, int64_t count,
                                       int64_t side);
 
-// The side at which views of that many pixels are shown: themselves, or the smallest multiple from 96 pixels on.
+// The side at which views are shown: the smallest multiple of image_size that is at least 96 pixels.
 int64_t shown_side(int64_t image_size);
 
-// Rows of images of one size with gaps; a wider one after the first column, which shows what the others belong to.
+// Arranges rows of images of one size in a grid, with a wider gap after the first column (the original image).
 RgbImage grid_of(const std::vector<std::vector<RgbImage>>& rows);
 std::vector<std::vector<RgbImage>> rows_of(const std::vector<AugmentedPair>& pairs);
 

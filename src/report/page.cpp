@@ -54,12 +54,12 @@ const std::vector<ChartKind>& known_charts() {
       {"Loss", {{"loss", "loss"}}},
       {"k-NN accuracy", {{"knn_top1", "top-1"}, {"knn_top5", "top-5"}}, true},
       {"Learning rate", {{"lr", "learning rate"}}},
-      {"Share of a step that waits for images", {{"wait_share", "share"}}, true},
+      {"Share of the step time spent waiting for images", {{"wait_share", "share"}}, true},
       {"Gradient norm", {{"grad_norm", "gradient norm"}}},
-      {"Alignment (lower: views closer)", {{"alignment", "alignment"}}},
-      {"Uniformity (lower: spread wider)", {{"uniformity", "uniformity"}}},
+      {"Alignment (lower: the views of an image are closer)", {{"alignment", "alignment"}}},
+      {"Uniformity (lower: embeddings are spread wider)", {{"uniformity", "uniformity"}}},
       {"Effective rank of the embeddings", {{"effective_rank", "effective rank"}}},
-      {"Images a second", {{"images_per_s", "images a second"}}},
+      {"Images per second", {{"images_per_s", "images per second"}}},
   };
   return charts;
 }
@@ -83,7 +83,7 @@ std::string chart(const RunHistory& history, const ChartKind& kind) {
   const std::string last_text = fmt::format("{} at step {:.0f}", number, last_step);
   return fmt::format("<figure><figcaption>{}<small>{}</small></figcaption>{}</figure>\n",
                      escape_html(kind.title + (kind.percent ? ", %" : "")), last_text,
-                     line_chart(fmt::format("{} over steps, {} at the end", kind.title, last_text), lines));
+                     line_chart(fmt::format("{} over steps, last value {}", kind.title, last_text), lines));
 }
 
 std::string charts(const RunHistory& history) {
@@ -95,7 +95,7 @@ std::string charts(const RunHistory& history) {
   }
   for (const auto& entry : history.curves())
     if (!done.contains(entry.first)) html += chart(history, {entry.first, {{entry.first, entry.first}}});
-  return html.empty() ? "<p class=\"dim\">No step has been logged.</p>" : "<div class=\"charts\">" + html + "</div>";
+  return html.empty() ? "<p class=\"dim\">No steps logged yet.</p>" : "<div class=\"charts\">" + html + "</div>";
 }
 
 std::string tile(std::string_view head, std::string_view value) {
@@ -108,7 +108,7 @@ std::string tiles(const ReportPage& page) {
                                             : fmt::format("{}", page.step));
   constexpr std::array<std::array<const char*, 3>, 3> kNumbers = {{{"loss", "Loss", "{:.4f}"},
                                                                    {"knn_top1", "k-NN top-1", "{:.1f} %"},
-                                                                   {"images_per_s", "Images a second", "{:.0f}"}}};
+                                                                   {"images_per_s", "Images per second", "{:.0f}"}}};
   for (const auto& [key, head, format] : kNumbers) {
     const auto curve = page.history.curves().find(key);
     if (curve == page.history.curves().end()) continue;
@@ -118,7 +118,7 @@ std::string tiles(const ReportPage& page) {
   return html;
 }
 
-// Marks around a part, to find it again. What comes from outside is escaped and cannot hold one.
+// Marks a part, so that parts_of() finds it. Text from outside is escaped and cannot contain a mark.
 std::string marked(std::string_view name, const std::string& part) {
   return part.empty() ? "" : fmt::format("<!--part {0}-->{1}<!--end {0}-->\n", name, part);
 }
@@ -139,7 +139,7 @@ std::string render(const ReportPage& page) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src "
       "'unsafe-inline'\">\n<title>{0}</title><style>{1}</style></head>\n<body><main>\n<h1>{0}</h1>\n"
-      "<p class=\"dim\">As of {2}</p>\n<div class=\"tiles\">{3}</div>\n<h2>Curves</h2>\n{4}\n",
+      "<p class=\"dim\">Updated {2}</p>\n<div class=\"tiles\">{3}</div>\n<h2>Curves</h2>\n{4}\n",
       escape_html(page.name), kStyle, escape_html(page.time), tiles(page), charts(page.history));
   html += marked("evaluation", page.parts.evaluation);
   html += marked("pairs", page.parts.pairs);
@@ -168,14 +168,14 @@ std::string facts_part(const std::vector<std::string>& lines) {
 
 std::string pairs_part(const std::vector<AugmentedPair>& pairs) {
   std::string html =
-      "<h2>What training sees</h2>\n<p class=\"dim\">Images of the first step, each with its two views.</p>\n"
+      "<h2>Augmented views</h2>\n<p class=\"dim\">Images of the first step, each with its two views.</p>\n"
       "<div class=\"rows\">";
   for (const AugmentedPair& pair : pairs) {
     html += "<div class=\"row\">";
     html += fmt::format("<div class=\"cell\">{}</div>",
                         image_tag(pair.original, fmt::format("training image {}", pair.sample)));
     for (size_t v = 0; v < 2; ++v)
-      html += fmt::format("<div class=\"cell\">{}</div>", image_tag(pair.views[v], fmt::format("its view {}", v + 1)));
+      html += fmt::format("<div class=\"cell\">{}</div>", image_tag(pair.views[v], fmt::format("view {}", v + 1)));
     html += "</div>\n";
   }
   return html + "</div>";

@@ -1,5 +1,4 @@
-// report.html: a run on one page that needs no network and runs no script. What it shows is put together by the
-// callers; here is how it looks.
+// report.html: a run on one page, without network access or scripts. Callers provide the contents; here is the layout.
 #pragma once
 
 #include <string>
@@ -12,18 +11,18 @@
 
 namespace simclr {
 
-// Parts of the page, as HTML. Empty ones are left out.
+// Parts of the page, as HTML. Empty parts are left out.
 struct ReportParts {
-  std::string facts;       // what the run said about itself before its first step
+  std::string facts;       // the start block of the log
   std::string pairs;       // images and their views
-  std::string evaluation;  // neighbors and map of the last evaluation
+  std::string evaluation;  // neighbors and feature map of the last evaluation
 };
 
 struct ReportPage {
   std::string name;                   // of the run
   std::string state;                  // "running", "finished", "stopped (signal 15 to rank 0)"
-  int64_t step = 0, total_steps = 0;  // total_steps 0: not known
-  std::string time;                   // when this was written
+  int64_t step = 0, total_steps = 0;  // total_steps 0: unknown
+  std::string time;                   // of writing
   const RunHistory& history;
   std::string config_yaml;
   ReportParts parts;
@@ -31,10 +30,10 @@ struct ReportPage {
 
 std::string render(const ReportPage& page);
 
-// The parts of a page that was rendered before, to be shown again.
+// Extracts the parts of a page rendered earlier, to render them again.
 ReportParts parts_of(std::string_view html);
 
-// "libraries: oneDNN …": a row each, the words before the first ": " as its head.
+// A table with one row for each line such as "libraries: oneDNN …"; the text before the first ": " is the row's head.
 std::string facts_part(const std::vector<std::string>& lines);
 std::string pairs_part(const std::vector<AugmentedPair>& pairs);
 

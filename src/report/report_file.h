@@ -1,4 +1,4 @@
-// report.html in a run folder: reading back what an earlier one shows, and replacing it durably.
+// report.html in a run folder: reads the parts of an existing report, and replaces the file durably.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@ namespace simclr {
 
 inline constexpr const char* kReportName = "report.html";
 
-// The parts of the report in this folder; empty ones if it has none. Error(kOutput) for a file that cannot be read.
+// The parts of the report in this folder; empty if there is no report. Error(kOutput) if it cannot be read.
 ReportParts earlier_parts(const std::filesystem::path& folder);
 
 // Renders the page with the present time and writes it. Error(kOutput) with path and reason.

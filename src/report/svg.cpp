@@ -86,7 +86,7 @@ std::string line_chart(const std::string& title, const std::vector<ChartLine>& l
     for (size_t k = 0; k < points.size(); ++k)
       path += fmt::format("{}{:.1f} {:.1f}", k == 0 ? "M" : "L", at_x(points[k].step), at_y(points[k].value));
     svg += fmt::format("<path class=\"line\" stroke=\"{}\" d=\"{}\"/>", kColors[i % kColors.size()], path);
-    if (points.size() <= 40) {  // few enough to be seen one by one
+    if (points.size() <= 40) {  // few enough to show each one
       std::string dots;
       for (const CurvePoint& p : points) dots += fmt::format("M{:.1f} {:.1f}h0", at_x(p.step), at_y(p.value));
       svg += fmt::format("<path class=\"dots\" stroke=\"{}\" d=\"{}\"/>", kColors[i % kColors.size()], dots);
@@ -108,7 +108,7 @@ std::string point_map(const std::string& title, const std::vector<MapGroup>& gro
   for (const MapGroup& group : groups)
     for (const auto& point : group.points)
       for (size_t a = 0; a < 2; ++a) spans[a] = {std::min(spans[a].low, point[a]), std::max(spans[a].high, point[a])};
-  // One scale for both axes: distances in the map mean the same in every direction.
+  // The same scale on both axes, so that distances compare in every direction.
   const double range = std::max({spans[0].high - spans[0].low, spans[1].high - spans[1].low, 1e-12});
   const double scale = (kSide - 2 * kMargin) / range;
   const auto place = [&](double v, size_t a) {

@@ -1,5 +1,4 @@
-// Charts as SVG text, to stand inside a page whose style knows their classes (page.cpp). Colors come from the page, so
-// that they suit light and dark.
+// Charts as SVG text for report.html. Their CSS classes are styled in page.cpp, so that they suit light and dark pages.
 #pragma once
 
 #include <array>
@@ -16,18 +15,18 @@ struct ChartLine {
   std::vector<CurvePoint> points;
 };
 
-// Lines over steps with axes, grid and, for several lines, their names. `title` is read out instead of the image.
+// Lines over steps with axes, grid and, for several lines, a legend. `title` is the text for screen readers.
 std::string line_chart(const std::string& title, const std::vector<ChartLine>& lines);
 
 struct MapGroup {
   std::string name;
   std::vector<std::array<double, 2>> points;
 };
-inline constexpr size_t kMostNamedGroups = 20;  // more have colors alone
+inline constexpr size_t kMostNamedGroups = 20;  // with more groups there is no legend
 
 std::string point_map(const std::string& title, const std::vector<MapGroup>& groups);
 
-// About `count` round numbers from low to high, both inside: 0, 0.5, 1, ...
+// About `count` round numbers in [low, high]: 0, 0.5, 1, ...
 std::vector<double> round_ticks(double low, double high, int count);
 
 }  // namespace simclr

@@ -54,7 +54,7 @@ TEST(EventFile, HoldsTheNumbersOfALine) {
     EXPECT_EQ(summary.part(1, i).real32(2), expected[i].second);
   }
   EXPECT_EQ(events[2].part(5).part(1).text(1), "evaluate/knn_top1");
-  ASSERT_EQ(events[3].part(5).texts.at(1).size(), 1U) << "a loss that is no number has no point";
+  ASSERT_EQ(events[3].part(5).texts.at(1).size(), 1U) << "a NaN loss has no point";
   EXPECT_EQ(events[3].part(5).part(1).text(1), "train/lr");
 }
 

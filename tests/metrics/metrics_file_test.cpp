@@ -130,7 +130,7 @@ TEST_F(MetricsFileTest, ErrorsNameThePath) {
   const fs::path nowhere = folder_.path() / "none" / "metrics.jsonl";
   EXPECT_THAT(error_text([&] { MetricsFile::begin(nowhere); }), HasSubstr(nowhere.string()));
   EXPECT_THAT(error_text([&] { MetricsFile::continue_after(folder_.path(), 1); }), HasSubstr(folder_.path().string()));
-  EXPECT_THAT(error_text([&] { MetricsFile::continue_after("/dev/full", 1); }), HasSubstr("no regular file"));
+  EXPECT_THAT(error_text([&] { MetricsFile::continue_after("/dev/full", 1); }), HasSubstr("not a regular file"));
   MetricsFile file = MetricsFile::begin(path_);
   const FileSizeLimit full(1);
   EXPECT_THAT(error_text([&] { file.append("{}"); }), HasSubstr(path_.string() + ": File too large"));

@@ -64,7 +64,7 @@ TEST(Profiler, RecordsNothingOutsideStepsAndAsksForNoWorkThen) {
   bool asked = false;
   {
     const ProfileSpan span(&p, kOuter, [&] { return asked = true, Work{}; });
-    const ProfileSpan nobody(nullptr, kOuter, [&] { return asked = true, Work{}; });
+    const ProfileSpan unused(nullptr, kOuter, [&] { return asked = true, Work{}; });
   }
   EXPECT_FALSE(asked);
   EXPECT_TRUE(p.rows().empty() && p.spans().empty());

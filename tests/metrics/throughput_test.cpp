@@ -26,7 +26,7 @@ TEST(Throughput, CountsTheLastSteps) {
   EXPECT_EQ(throughput.time_left_s(10), 20);
 }
 
-TEST(Throughput, LeavesOutWhatIsNoStep) {
+TEST(Throughput, LeavesOutTimeBetweenSteps) {
   Throughput throughput(5, 0);
   throughput.step_done(10, 1);
   throughput.leave_out_until(50);  // an evaluation

@@ -138,7 +138,7 @@ TEST(Page, ItsPartsAreFoundAgain) {
   EXPECT_EQ(found.facts, parts.facts);
   EXPECT_EQ(found.pairs, "P");
   EXPECT_EQ(found.evaluation, "E");
-  EXPECT_THAT(html, HasSubstr("No step has been logged"));
+  EXPECT_THAT(html, HasSubstr("No steps logged yet"));
   EXPECT_THAT(parts.facts, HasSubstr("<th scope=\"row\">data</th><td>a: &lt;b&gt;</td>"));
 }
 
