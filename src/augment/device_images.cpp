@@ -32,7 +32,7 @@ DeviceImages::DeviceImages(Context& context, const Dataset& dataset, int64_t mos
 void DeviceImages::copy_whole_set(const Beat& beat) {
   for (int64_t i = 0; i < dataset_.count(); ++i) {
     const PlanarImage image = dataset_.image(i, storage_);
-    context_.device().upload(memory_.data() + all_[i].offset, image.pixels, static_cast<size_t>(image.bytes()));
+    context_.device().upload(memory_.data() + all_[i].offset, image.pixels, image.bytes());
     beat();
   }
 }
@@ -48,12 +48,12 @@ std::span<const DeviceImages::Place> DeviceImages::provide(std::span<const int64
   int64_t next = 0;
   for (const int64_t sample : samples) {
     const PlanarImage image = dataset_.image(sample, storage_);
-    SIMCLR_CHECK(next + image.bytes() <= static_cast<int64_t>(memory_.bytes()), "more images than announced");
+    SIMCLR_CHECK(next + image.bytes() <= std::ssize(memory_.as<std::byte>()), "more than most_at_once images");
     std::memcpy(host + next, image.pixels, image.bytes());
     places_.push_back({next, image.height, image.width});
     next += image.bytes();
   }
-  upload.start(memory_.data(), static_cast<size_t>(next));
+  upload.start(memory_.data(), next);
   return places_;
 }
 

@@ -1,5 +1,5 @@
-// Images of a data set in the memory of a device: the whole set when it is small enough, else what is asked for,
-// copied through pinned memory without anybody waiting.
+// Images of a data set in device memory: the whole set if it is small enough, else the images of each call, copied
+// asynchronously through pinned memory.
 #pragma once
 
 #include <array>
@@ -13,22 +13,23 @@
 
 namespace simclr {
 
-// A set up to this size stays on the device; half of that of the smallest GPU that such training is done on.
+// A set up to this size stays on the device: half the memory of the smallest GPU that is used for such training.
 inline constexpr int64_t kResidentBytes = int64_t{8} << 30;
 
 class DeviceImages {
  public:
-  // Where an image lies in bytes(): planar [3, height, width] from `offset` on.
+  // An image in bytes(): planar [3, height, width] from `offset` on.
   struct Place {
     int64_t offset = 0, height = 0, width = 0;
   };
 
-  // The data set lies in memory (decodes() is false: asking it for an image's size reads no pixel) and outlives this.
-  // most_at_once: images of one provide(). A set of up to resident_bytes is copied: beat between images.
+  // The data set is in host memory (decodes() is false, so reading an image's size costs nothing) and outlives this.
+  // most_at_once: upper limit of images in one provide(). A set of up to resident_bytes is copied now; beat between
+  // images.
   DeviceImages(Context& context, const Dataset& dataset, int64_t most_at_once, int64_t resident_bytes,
                const Beat& beat = no_beat);
 
-  // The images are there for what is queued on the device from now on, until the next call.
+  // Makes the images available to work queued on the device after this call and before the next one.
   std::span<const Place> provide(std::span<const int64_t> samples);
   std::span<const uint8_t> bytes() const { return memory_.as<uint8_t>(); }
 
@@ -44,11 +45,11 @@ class DeviceImages {
   bool resident_ = false;
   int64_t largest_height_ = 0, largest_width_ = 0;
   Buffer memory_;
-  std::vector<Place> all_;                          // resident: of every image
-  std::vector<Place> places_;                       // of the last provide()
-  std::array<std::unique_ptr<Upload>, 3> uploads_;  // not resident: in turn, as many as steps are under way
+  std::vector<Place> all_;                          // every image, if resident
+  std::vector<Place> places_;                       // result of the last provide()
+  std::array<std::unique_ptr<Upload>, 3> uploads_;  // if not resident: used in turn, one for each step in flight
   size_t turn_ = 0;
-  std::vector<uint8_t> storage_;  // of one image
+  std::vector<uint8_t> storage_;  // for one image
 };
 
 }  // namespace simclr

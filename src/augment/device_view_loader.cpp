@@ -11,7 +11,7 @@ DeviceRenderer::DeviceRenderer(Context& context, const ViewParams& params, int64
                                int64_t largest_height, int64_t largest_width)
     : context_(context),
       params_(params),
-      jobs_(static_cast<size_t>(shards * samples)),
+      jobs_(shards * samples),
       device_jobs_(context.allocate_elements<ViewJob>(shards * samples)),
       images_{nullptr, shards, samples, 3, params.size, params.size, context.device().storage()} {
   for (auto& upload : uploads_) upload = context.device().make_upload(device_jobs_.bytes());
@@ -53,7 +53,7 @@ const Batch& DeviceViewLoader::next() {
     batch_.samples.insert(batch_.samples.end(), samples.begin(), samples.end());
   }
   const auto places = source_images_.provide(batch_.samples);  // [shards * n]
-  for (int64_t item = 0; item < static_cast<int64_t>(places.size()); ++item) {
+  for (int64_t item = 0; item < std::ssize(places); ++item) {
     const auto& place = places[item];
     for (uint32_t view = 0; view < 2; ++view) {
       const ViewId id{.view = view,
@@ -72,7 +72,7 @@ DeviceEvaluationSource::DeviceEvaluationSource(Context& context, const Dataset& 
                                                int64_t shards, int64_t samples, const Beat& beat)
     : dataset_(dataset),
       call_images_(shards * samples),
-      source_images_(context, dataset, call_images_, 0, beat),  // in calls: the training set need not be there twice
+      source_images_(context, dataset, call_images_, 0, beat),  // not resident: no second copy of the training set
       renderer_(context, params, shards, samples, source_images_.largest_height(), source_images_.largest_width()) {}
 
 ConstImages DeviceEvaluationSource::load(int64_t first) {

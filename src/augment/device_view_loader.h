@@ -1,6 +1,6 @@
-// Batches of random views made on a GPU: the decisions are drawn on the host (the same ones as on the CPU), the pixels
-// by a kernel on the device's stream. Nobody waits: next() returns when the work is queued. The same for the whole
-// images of evaluation.
+// Batches of random views made on a GPU: the random parameters are drawn on the host (the same as on the CPU), the
+// pixels are rendered by a kernel on the device's stream. Asynchronous: next() returns when the work is queued. The
+// same for the whole images of evaluation.
 #pragma once
 
 #include <array>
@@ -16,15 +16,15 @@
 
 namespace simclr {
 
-// The jobs of a call on their way to the device, and the images that come of them.
+// Sends the view jobs of a call to the device and renders their images there.
 class DeviceRenderer {
  public:
-  // Calls of shards * samples views.
+  // Each call renders shards * samples views.
   DeviceRenderer(Context& context, const ViewParams& params, int64_t shards, int64_t samples, int64_t largest_height,
                  int64_t largest_width);
 
-  std::vector<ViewJob>& jobs() { return jobs_; }  // [shards * samples], to be filled before render()
-  // Valid until the next call, as far as the device is concerned: until the next call's work is queued.
+  std::vector<ViewJob>& jobs() { return jobs_; }  // [shards * samples], fill them before render()
+  // Valid, for work on the device's stream, until the next call queues its own.
   const Images& render(std::span<const uint8_t> sources);
   const Images& images() const { return images_; }
 
@@ -32,7 +32,7 @@ class DeviceRenderer {
   Context& context_;
   const ViewParams params_;
   std::vector<ViewJob> jobs_;
-  std::array<std::unique_ptr<Upload>, 3> uploads_;  // in turn, as many as steps are under way
+  std::array<std::unique_ptr<Upload>, 3> uploads_;  // used in turn, one for each step in flight
   size_t turn_ = 0;
   Buffer device_jobs_;
   Images images_;
@@ -41,13 +41,13 @@ class DeviceRenderer {
 
 class DeviceViewLoader final : public BatchSource {
  public:
-  // As ViewLoader; settings.workers has no meaning here. beat: while the data set goes to the device.
+  // As ViewLoader; settings.workers is ignored. beat: while the data set is copied to the device.
   DeviceViewLoader(Context& context, const Dataset& dataset, const SamplePlan& plan, const ViewParams& params,
                    const ViewLoaderSettings& settings, int64_t resident_bytes = kResidentBytes,
                    const Beat& beat = no_beat);
 
   const Batch& next() override;
-  double last_wait_s() const override { return last_wait_s_; }  // the host's part: drawing and queueing
+  double last_wait_s() const override { return last_wait_s_; }  // on the host: drawing and queueing
 
  private:
   const SamplePlan& plan_;

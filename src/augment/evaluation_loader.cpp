@@ -9,7 +9,7 @@
 namespace simclr {
 
 EvaluationLoader::EvaluationLoader(const Dataset& dataset, const ViewParams& params, int threads)
-    : dataset_(dataset), params_(params), workers_(static_cast<size_t>(threads)) {
+    : dataset_(dataset), params_(params), workers_(threads) {
   exec_.threads = threads;
 }
 
@@ -24,7 +24,7 @@ int64_t EvaluationLoader::fill(int64_t first, Images images) {
         first + k,
         [&](int64_t height, int64_t width) { return largest_reduction({center_square(height, width)}, params_.size); },
         worker.image);
-    const auto needed = static_cast<size_t>(view_scratch_bytes(params_, image.height, image.width));
+    const size_t needed = view_scratch_bytes(params_, image.height, image.width);
     if (worker.scratch.size() < needed) worker.scratch.resize(needed);
     render_whole(image, params_, worker.scratch, images.sample(k));
   });

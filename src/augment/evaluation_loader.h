@@ -1,5 +1,5 @@
-// Images for evaluation: whole, resized, normalized, in calls of one fixed size, so that what the network computes
-// for an image does not depend on how many there are or who computes it.
+// Makes images for evaluation on the host: whole, resized, normalized, in calls of one fixed size, so that the
+// network's result for an image depends neither on the number of images nor on the rank.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ namespace simclr {
 
 class EvaluationLoader {
  public:
-  // The data set outlives the loader. `threads`: the most that fill() may use.
+  // The data set outlives the loader. `threads`: upper limit for fill().
   EvaluationLoader(const Dataset& dataset, const ViewParams& params, int threads);
 
-  // images.sample(k) = image first + k for k in [0, images.shards * images.samples), and zeros beyond the data set.
+  // images.sample(k) = image first + k for k in [0, images.shards * images.samples), zeros past the end of the set.
   // images is [shards, samples, 3, size, size]. Returns the number of real images.
   int64_t fill(int64_t first, Images images);
 

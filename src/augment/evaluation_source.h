@@ -1,5 +1,5 @@
-// Images for evaluation: whole, resized, normalized, in calls of one fixed size, so that what the network computes
-// for an image does not depend on how many there are or who computes it.
+// The source of evaluation's images: whole, resized, normalized, in calls of one fixed size, so that the network's
+// result for an image depends neither on the number of images nor on the rank. Made on the host or on a GPU.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ class EvaluationSource {
  public:
   virtual ~EvaluationSource() = default;
   virtual int64_t call_images() const = 0;
-  // Image first + k of the data set at place k in [0, call_images()), and zeros beyond the set. Images [shards,
-  // samples, 3, size, size] in the memory of the device, valid until the next call.
+  // Image first + k of the data set at place k in [0, call_images()), zeros past the end of the set. Returns images
+  // [shards, samples, 3, size, size] in device memory, valid until the next call.
   virtual ConstImages load(int64_t first) = 0;
 };
 

@@ -10,9 +10,7 @@ namespace {
 class HostEvaluationSource final : public EvaluationSource {
  public:
   HostEvaluationSource(int threads, const Dataset& dataset, const ViewParams& params, Images shape)
-      : loader_(dataset, params, threads),
-        images_(shape),
-        memory_(static_cast<size_t>(images_.elements()) * sizeof(float)) {
+      : loader_(dataset, params, threads), images_(shape), memory_(images_.elements() * sizeof(float)) {
     images_.data = memory_.as<float>().data();
   }
   int64_t call_images() const override { return images_.shards * images_.samples; }

@@ -1,4 +1,4 @@
-// Chooses where images become views: on the host, or on the GPU that trains.
+// Chooses where images are made into views: on the host, or on the GPU that trains.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace simclr {
 
-// What is passed in outlives what is returned. beat: while the data set goes to a GPU.
+// The arguments outlive the result. beat: while the data set is copied to a GPU.
 std::unique_ptr<BatchSource> make_batch_source(Context& context, const Dataset& dataset, const SamplePlan& plan,
                                                const ViewParams& params, const ViewLoaderSettings& settings,
                                                const Beat& beat = no_beat);

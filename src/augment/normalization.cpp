@@ -8,20 +8,20 @@
 namespace simclr {
 namespace {
 
-// Takes `expected` from the front of text; false when something else stands there.
+// Removes `expected` from the front of text; false if text starts otherwise.
 bool take(std::string_view& text, std::string_view expected) {
   if (!text.starts_with(expected)) return false;
   text.remove_prefix(expected.size());
   return true;
 }
 
-// Takes "a, b, c".
+// Removes "a, b, c" from the front of text.
 bool take_numbers(std::string_view& text, std::array<float, 3>& numbers) {
   for (size_t c = 0; c < 3; ++c) {
     if (c > 0 && !take(text, ", ")) return false;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), numbers[c]);
     if (error != std::errc() || !std::isfinite(numbers[c])) return false;
-    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    text.remove_prefix(end - text.data());
   }
   return true;
 }

@@ -11,16 +11,16 @@
 namespace simclr {
 namespace {
 
-// No epoch of training: its views are seen here alone.
+// Not an epoch of training: these views are used for nothing else.
 constexpr uint32_t kNoEpoch = std::numeric_limits<uint32_t>::max();
 
-// Which view of which image stands at which place.
+// The view and image at each place.
 class Pairs {
  public:
   Pairs(const ViewParams& params, uint64_t seed, std::vector<int64_t> images)
       : params_(params), key_(philox_key(seed, RandomPurpose::kViews)), source_images_(std::move(images)) {}
 
-  int64_t count() const { return 2 * static_cast<int64_t>(source_images_.size()); }
+  int64_t count() const { return 2 * std::ssize(source_images_); }
   int64_t image(int64_t place) const { return source_images_[place / 2]; }
   ViewDraw draw(int64_t place, int64_t height, int64_t width) const {
     const ViewId id{
@@ -42,9 +42,9 @@ class HostPairSource final : public EvaluationSource {
         params_(params),
         pairs_(std::move(pairs)),
         exec_{.threads = context.threads()},
-        workers_(static_cast<size_t>(context.threads())),
+        workers_(context.threads()),
         images_{nullptr, shards, samples, 3, params.size, params.size},
-        memory_(static_cast<size_t>(images_.elements()) * sizeof(float)) {
+        memory_(images_.elements() * sizeof(float)) {
     images_.data = memory_.as<float>().data();
   }
   int64_t call_images() const override { return images_.shards * images_.samples; }
@@ -54,7 +54,7 @@ class HostPairSource final : public EvaluationSource {
     parallel_for(exec_, real, [&](int64_t k, int thread) {
       Worker& worker = workers_[thread];
       const PlanarImage image = dataset_.image(pairs_.image(first + k), worker.image);
-      const auto needed = static_cast<size_t>(view_scratch_bytes(params_, image.height, image.width));
+      const size_t needed = view_scratch_bytes(params_, image.height, image.width);
       if (worker.scratch.size() < needed) worker.scratch.resize(needed);
       render_view(image, pairs_.draw(first + k, image.height, image.width), params_, worker.scratch, images_.sample(k));
     });

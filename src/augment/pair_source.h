@@ -1,5 +1,5 @@
-// Pairs of random views of fixed images, the same ones whenever they are asked for: what alignment and uniformity are
-// measured on. Place 2i holds view 1 of image i, place 2i + 1 view 2. Made on the host or on the GPU that trains.
+// Pairs of random views of fixed images, the same in every call, for measuring alignment and uniformity. Place 2i holds
+// view 1 of image i, place 2i + 1 view 2. Made on the host or on the GPU that trains.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace simclr {
 
-// images: of the data set, which outlives this. Calls of shards * samples views, an even number. beat: while the data
-// set goes to a GPU.
+// images: indices in the data set, which outlives the result. Each call makes shards * samples views, an even number.
+// beat: while the data set is copied to a GPU.
 std::unique_ptr<EvaluationSource> make_pair_source(Context& context, const Dataset& dataset, const ViewParams& params,
                                                    uint64_t seed, std::vector<int64_t> images, int64_t shards,
                                                    int64_t samples, const Beat& beat = no_beat);

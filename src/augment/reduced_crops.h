@@ -1,5 +1,5 @@
-// Crops of images that were decoded at a part of their size. The crops are drawn from the whole size, so they do not
-// depend on the reduction; the reduction is a function of the crops and the view's side alone.
+// Crops of images that were decoded at a reduced size. Crops are drawn for the whole size, so they do not depend on the
+// reduction; the reduction is a function of the crops and the view's side alone.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace simclr {
 
-// The largest of 1, 2, 4 and 8 at which each crop still has `side` pixels in height and in width: views shrink, and a
-// reduced image adds no blur that they would show.
+// The largest of 1, 2, 4 and 8 at which each crop still has at least `side` pixels in height and width: views are then
+// still shrunk from the decoded image, never enlarged.
 inline int largest_reduction(std::initializer_list<CropBox> crops, int64_t side) {
   for (const int reduction : {8, 4, 2}) {
     if (std::all_of(crops.begin(), crops.end(), [&](const CropBox& crop) {
@@ -23,8 +23,8 @@ inline int largest_reduction(std::initializer_list<CropBox> crops, int64_t side)
   return 1;
 }
 
-// The crop of an image of height x width, in what was decoded of it: each edge times decoded / whole, to the nearest
-// pixel (halves up), at least one pixel. The same crop where nothing was reduced.
+// Maps a crop of an image of height x width to the decoded image: each edge times decoded / whole, rounded to the
+// nearest pixel (halves up), at least one pixel. The same crop if the image was not reduced.
 inline CropBox crop_of_reduced(const CropBox& crop, int64_t height, int64_t width, const PlanarImage& decoded) {
   const auto edge = [](int64_t at, int64_t whole, int64_t part) { return (2 * at * part + whole) / (2 * whole); };
   CropBox box{.top = std::min(edge(crop.top, height, decoded.height), decoded.height - 1),

@@ -10,7 +10,7 @@
 namespace simclr {
 namespace {
 
-// One image [3, size, size] to [size * size, channels of the device], those from 3 on zero.
+// Converts one image [3, size, size] to [size * size, kCudaImageChannels]; channels from the fourth on are zero.
 template <typename T>
 void interleave(const float* from, int64_t pixels, T* to) {
   for (int64_t i = 0; i < pixels; ++i) {
@@ -28,8 +28,7 @@ UploadedImages::UploadedImages(Context& context, int64_t shards, int64_t samples
       memory_(context.allocate_storage(shards * samples * size * size * kCudaImageChannels)) {
   images_.data = memory_.as<float>().data();
   const int64_t elements = shards * samples * size * size * kCudaImageChannels;
-  for (auto& upload : uploads_)
-    upload = context.device().make_upload(static_cast<size_t>(elements) * size_of(images_.type));
+  for (auto& upload : uploads_) upload = context.device().make_upload(elements * size_of(images_.type));
 }
 
 const Images& UploadedImages::put(const ConstImages& host) {

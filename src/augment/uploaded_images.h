@@ -1,5 +1,5 @@
-// Images that the host made, on a GPU: for data sets whose images are decoded, where the host's part is most of the
-// work anyway. Not for sets in memory: there the GPU makes the views itself (device_view_loader.h).
+// Copies images that the host made to a GPU: for data sets whose images are decoded, where the host does most of the
+// work anyway. For data sets in memory the GPU makes the views (device_view_loader.h).
 #pragma once
 
 #include <array>
@@ -13,18 +13,18 @@
 
 namespace simclr {
 
-// Host images [shards, samples, 3, size, size], float32 NCHW, become the device's: NHWC with its channels and storage.
+// Converts host images [shards, samples, 3, size, size], float32 NCHW, to the device's NHWC, channels and element type.
 class UploadedImages {
  public:
   UploadedImages(Context& context, int64_t shards, int64_t samples, int64_t size);
 
-  // Returns when the copy is queued; the host's images may change then. Valid until the next call, as far as the device
-  // is concerned.
+  // Returns when the copy is queued; the host's images may change then. The result is valid, for work on the device's
+  // stream, until the next call queues its own.
   const Images& put(const ConstImages& host);
 
  private:
   Context& context_;
-  std::array<std::unique_ptr<Upload>, 3> uploads_;  // in turn, as many as steps are under way
+  std::array<std::unique_ptr<Upload>, 3> uploads_;  // used in turn, one for each step in flight
   size_t turn_ = 0;
   Images images_;
   Buffer memory_;

@@ -13,7 +13,7 @@
 namespace simclr {
 namespace {
 
-// One batch in use, the others ahead: two, or one where a batch is large (memory is then worth more than slack).
+// One batch is in use; two are made ahead, or only one if a batch is larger than this, to save memory.
 constexpr size_t kLargeBatchBytes = size_t{256} << 20;
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -53,7 +53,7 @@ ViewLoader::ViewLoader(const Dataset& dataset, const SamplePlan& plan, const Vie
                .channels = 3,
                .height = params.size,
                .width = params.size};
-  const size_t bytes = static_cast<size_t>(shape.elements()) * sizeof(float);
+  const size_t bytes = shape.elements() * sizeof(float);
   slots_.resize(batch_slots(settings.workers, bytes));
   for (Slot& slot : slots_) {
     slot.memory = Buffer(bytes);
@@ -63,7 +63,7 @@ ViewLoader::ViewLoader(const Dataset& dataset, const SamplePlan& plan, const Vie
     slot.batch.step = -1;
     slot.claimed = slot.finished = items_;
   }
-  free_until_ = settings.start_step + static_cast<int64_t>(slots_.size());
+  free_until_ = settings.start_step + std::ssize(slots_);
   try {
     for (int i = 0; i < settings.workers; ++i) threads_.emplace_back([this] { run_worker(); });
   } catch (const std::system_error& error) {
@@ -103,7 +103,7 @@ void ViewLoader::make_views(Slot& slot, int64_t item, Worker& worker) const {
   const int64_t n = plan_.images_per_shard(), shard = item / n, place = item % n;
   const int64_t sample = slot.batch.samples[item];
   std::array<ViewDraw, 2> draws;
-  int64_t height = 0, width = 0;  // of the whole image
+  int64_t height = 0, width = 0;  // of the image before reduction
   const auto draw_both = [&](int64_t whole_height, int64_t whole_width) {
     height = whole_height;
     width = whole_width;
@@ -115,7 +115,7 @@ void ViewLoader::make_views(Slot& slot, int64_t item, Worker& worker) const {
     return largest_reduction({draws[0].crop, draws[1].crop}, params_.size);
   };
   const PlanarImage image = dataset_.image_for(sample, draw_both, worker.image);
-  const auto needed = static_cast<size_t>(view_scratch_bytes(params_, image.height, image.width));
+  const size_t needed = view_scratch_bytes(params_, image.height, image.width);
   if (worker.scratch.size() < needed) worker.scratch.resize(needed);
   for (uint32_t view = 0; view < 2; ++view) {
     ViewDraw draw = draws[view];
@@ -127,7 +127,7 @@ void ViewLoader::make_views(Slot& slot, int64_t item, Worker& worker) const {
 bool ViewLoader::claim_item(Slot*& slot, int64_t& item) {
   if (claim_step_ >= std::min(free_until_, settings_.end_step)) return false;
   slot = &slot_of(claim_step_);
-  if (slot->claimed == items_) begin_batch(*slot, claim_step_);  // the slot still shows its last batch
+  if (slot->claimed == items_) begin_batch(*slot, claim_step_);  // the slot still holds its last batch
   item = slot->claimed++;
   if (slot->claimed == items_) ++claim_step_;
   return true;
@@ -162,7 +162,7 @@ void ViewLoader::run_worker() {
       lock.lock();
       finish_item(*slot, item, std::move(error));
     }
-  } catch (...) {  // no memory for the samples of a batch: nothing can go on
+  } catch (...) {  // no memory for the samples of a batch: next() rethrows it
     broken_ = std::current_exception();
     ready_.notify_one();
   }
@@ -187,7 +187,7 @@ const Batch& ViewLoader::next() {
 
 void ViewLoader::wait_for(Slot& slot) {
   std::unique_lock lock(mutex_);
-  free_until_ = next_step_ + static_cast<int64_t>(slots_.size());  // the batch handed out last is given back
+  free_until_ = next_step_ + std::ssize(slots_);  // the slot of the batch returned last is free again
   work_.notify_all();
   ready_.wait(lock, [&] { return broken_ || (slot.batch.step == next_step_ && slot.finished == items_); });
   if (broken_) std::rethrow_exception(broken_);

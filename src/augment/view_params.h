@@ -1,4 +1,4 @@
-// From the settings of a run to what the augmentation kernel takes.
+// Converts the settings of a run to the parameters of the augmentation kernel.
 #pragma once
 
 #include "kernels/augment/augment.h"
@@ -7,8 +7,8 @@
 
 namespace simclr {
 
-// Mean and std are views.normalize's, or those of the training images where it is empty. Error(kData) when a channel
-// has no spread (std 0), since it cannot be normalized. The settings have been validated.
+// Mean and std are those of views.normalize, or of the training images if it is empty. Error(kData) if a channel has
+// std 0 and so cannot be normalized. The settings have been validated.
 ViewParams make_view_params(const ViewSettings& views, int64_t image_size, const ChannelStatistics& statistics);
 
 }  // namespace simclr

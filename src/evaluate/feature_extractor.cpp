@@ -1,4 +1,4 @@
-// Each rank fills its run of rows; one gather puts the runs side by side, which is the data set's order.
+// Each rank fills a run of rows; one gather concatenates the runs, which gives the order of the data set.
 #include "src/evaluate/feature_extractor.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ FeatureMatrix extract_features(Collectives& collectives, const FeatureSource& so
   const int64_t rank_calls = (calls + ranks - 1) / ranks;  // the last ranks may have fewer, or none
   const int64_t rank_rows = rank_calls * source.call_images;
 
-  const Buffer own(static_cast<size_t>(rank_rows * width) * sizeof(float));  // [rank_rows, D]
+  const Buffer own(rank_rows * width * sizeof(float));  // [rank_rows, D]
   const int64_t first_call = collectives.rank() * rank_calls;
   for (int64_t call = first_call; call < first_call + rank_calls; ++call) {
     if (source.before_call) source.before_call();
@@ -32,7 +32,7 @@ FeatureMatrix extract_features(Collectives& collectives, const FeatureSource& so
     for (int64_t row = 0; row < count; ++row) std::copy_n(features.row(row), width, target + row * width);
   }
 
-  Buffer all(static_cast<size_t>(ranks * rank_rows * width) * sizeof(float));  // [W * rank_rows, D], the first N count
+  Buffer all(ranks * rank_rows * width * sizeof(float));  // [W * rank_rows, D], of which the first N rows are used
   collectives.all_gather(own.as<float>(), all.as<float>());
   const Matrix view{all.as<float>().data(), source.images, width, width};
   return {std::move(all), view};
@@ -43,7 +43,9 @@ void normalize_features(const Exec& exec, const Matrix& features) {
   l2_normalize_forward(exec, features, features, norms);
   for (size_t row = 0; row < norms.size(); ++row) {
     if (!std::isfinite(norms[row])) {
-      fail(ExitCode::kDiverged, "the encoder gives a non-finite feature for image {}; the weights have diverged", row);
+      fail(ExitCode::kDiverged,
+           "the encoder's feature for image {} is not finite: the weights have diverged; use an earlier checkpoint",
+           row);
     }
   }
 }

@@ -1,5 +1,5 @@
-// Features of a whole data set on every rank, from an encoder that takes a fixed number of images a call.
-// Knows neither network nor data set: FeatureSource stands between.
+// Features of a whole data set on every rank, from an encoder that takes a fixed number of images per call.
+// Independent of network and data set, which FeatureSource hides.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace simclr {
 
 struct FeatureSource {
   int64_t images = 0;        // N, images of the data set
-  int64_t call_images = 0;   // images a call takes, on each rank the same
+  int64_t call_images = 0;   // images per call, the same on each rank
   int64_t feature_size = 0;  // D
   // Encodes the images first .. first + call_images - 1 of the data set, without augmentation; of these, `count` >= 1
   // exist, the rest is padding. first is a multiple of call_images. Returns [call_images, D]; valid until the next
@@ -29,13 +29,13 @@ struct FeatureMatrix {
   Matrix view;  // [N, D], rows in the order of the data set, stride D
 };
 
-// Calls are dealt out to ranks in consecutive runs and the rows gathered, so every rank returns the same [N, D] and
-// rank r encodes about N/W images. The bits do not depend on W if those of an image's row depend on nothing but the
-// images beside it in the same call: calls start at multiples of call_images whatever W is. With call_images = q
-// units of a network that computes unit by unit, q may change with W, too.
+// Each rank makes a consecutive run of the calls, about N/W images, and the rows are gathered, so every rank returns
+// the same [N, D]. Calls start at multiples of call_images for every W; so the bits do not depend on W if an image's
+// row depends on nothing but the images in the same call. For a network that computes in units (shards), call_images
+// may be any number of units and may change with W.
 FeatureMatrix extract_features(Collectives& collectives, const FeatureSource& source);
 
-// Rows to unit length, in place: x / max(||x||, 1e-12). Non-finite features: Error(kDiverged) naming the first row.
+// Scales rows to unit length, in place: x / max(||x||, 1e-12). Error(kDiverged) naming the first non-finite row.
 void normalize_features(const Exec& exec, const Matrix& features);
 
 }  // namespace simclr

@@ -1,5 +1,5 @@
-// Products run in blocks of a fixed number of queries and bank rows, counted from row 0: the shape of every call, and
-// so its bits, is a function of the two matrices alone.
+// Products are computed in blocks of a fixed number of queries and bank rows, counted from row 0: the shapes of all
+// calls, and so their bits, depend on the two matrices alone.
 #include "src/evaluate/knn.h"
 
 #include <algorithm>
@@ -31,19 +31,19 @@ struct Correct {
 
 void check(const LabeledFeatures& set, const char* name) {
   const ConstMatrix& x = set.features;
-  SIMCLR_CHECK(x.rows >= 1 && static_cast<int64_t>(set.labels.size()) == x.rows, "{}: {} rows, {} labels", name, x.rows,
+  SIMCLR_CHECK(x.rows >= 1 && std::ssize(set.labels) == x.rows, "{}: {} rows, {} labels", name, x.rows,
                set.labels.size());
   for (int64_t row = 0; row < x.rows; ++row) {
     double square = 0;
-    for (int64_t col = 0; col < x.cols; ++col) square += static_cast<double>(x.row(row)[col]) * x.row(row)[col];
-    // 0 is a row that was 0 before; the comparison is false for NaN.
+    for (int64_t col = 0; col < x.cols; ++col) square += as_double(x.row(row)[col]) * x.row(row)[col];
+    // 0: the features were 0 before normalization. The comparison is false for NaN.
     SIMCLR_CHECK(square == 0 || std::abs(square - 1) < 1e-3, "{}: row {} has length {}", name, row, std::sqrt(square));
     SIMCLR_CHECK(set.labels[row] >= 0, "{}: label of row {}", name, row);
   }
 }
 
-// Keeps the k nearest of what it is offered in a heap whose front is the farthest. Rows come in ascending order, so a
-// row as similar as the farthest is not nearer.
+// Keeps the k nearest candidates in a heap whose front is the farthest. Candidates are offered in ascending order of
+// rows, so one with the similarity of the farthest is not nearer.
 void offer(std::vector<Neighbor>& nearest, size_t k, const Neighbor& candidate) {
   if (nearest.size() == k) {
     if (candidate.similarity <= nearest.front().similarity) return;
@@ -54,18 +54,18 @@ void offer(std::vector<Neighbor>& nearest, size_t k, const Neighbor& candidate) 
   std::push_heap(nearest.begin(), nearest.end(), is_nearer);
 }
 
-// Classes that score higher than the true one (or the same, and are lower); -1 when no neighbor has the true class.
-// nearest: the nearest first, which is the order of the sums. scores [classes] is scratch.
+// Number of classes ranked before the true one: higher scores, or equal scores and lower classes; -1 if no neighbor has
+// the true class. nearest: nearest first, which is the order of the sums. scores [classes]: scratch.
 int64_t rank_of_class(std::span<const Neighbor> nearest, std::span<const int32_t> labels, double temperature,
                       int32_t true_class, std::vector<double>& scores) {
   std::fill(scores.begin(), scores.end(), -1.0);  // no vote
   for (const Neighbor& neighbor : nearest) {
     double& score = scores[labels[neighbor.row]];
     // exp((s - s_max) / temperature): one factor for all classes, and no overflow at low temperatures.
-    const double vote = std::exp((static_cast<double>(neighbor.similarity) - nearest.front().similarity) / temperature);
+    const double vote = std::exp((as_double(neighbor.similarity) - nearest.front().similarity) / temperature);
     score = std::max(score, 0.0) + vote;
   }
-  const size_t truth = static_cast<size_t>(true_class);
+  const size_t truth = true_class;
   if (truth >= scores.size() || scores[truth] < 0) return -1;
   int64_t before = 0;
   for (size_t c = 0; c < scores.size(); ++c) {
@@ -74,7 +74,7 @@ int64_t rank_of_class(std::span<const Neighbor> nearest, std::span<const int32_t
   return before;
 }
 
-// What the votes of one bank look like: the k, the largest of them, the classes.
+// Parameters of the votes.
 struct Vote {
   std::span<const int> ks;
   double temperature;
@@ -83,10 +83,10 @@ struct Vote {
   int most() const { return *std::max_element(ks.begin(), ks.end()); }
 };
 
-// Queries [first, first + count); similarities: scratch [kQueryBlock, kBankBlock]; correct [ks] is added to.
+// Classifies queries [first, first + count) and adds to correct [ks]. similarities: scratch [kQueryBlock, kBankBlock].
 void classify_block(const LabeledFeatures& bank, const LabeledFeatures& queries, int64_t first, int64_t count,
                     const Vote& vote, float* similarities, std::span<Correct> correct) {
-  const auto most = static_cast<size_t>(vote.most());
+  const size_t most = vote.most();
   std::vector<std::vector<Neighbor>> nearest(count);
   const ConstMatrix rows = queries.features.slice(first, count);  // [count, D]
   for (int64_t begin = 0; begin < bank.features.rows; begin += kBankBlock) {
@@ -111,7 +111,7 @@ void classify_block(const LabeledFeatures& bank, const LabeledFeatures& queries,
   }
 }
 
-// This rank's consecutive run of query blocks; the counts of each k.
+// Classifies this rank's consecutive run of query blocks; returns the counts for each k.
 std::vector<Correct> classify_share(const CpuExec& exec, const Collectives& collectives, const LabeledFeatures& bank,
                                     const LabeledFeatures& queries, const Vote& vote, const Beat& beat) {
   const int64_t blocks = (queries.features.rows + kQueryBlock - 1) / kQueryBlock;
@@ -120,14 +120,14 @@ std::vector<Correct> classify_share(const CpuExec& exec, const Collectives& coll
   const int64_t own_blocks = std::min(share, blocks - first_block);
 
   constexpr int64_t kScratchFloats = kQueryBlock * kBankBlock;
-  const Buffer scratch(static_cast<size_t>(exec.threads * kScratchFloats) * sizeof(float));
+  const Buffer scratch(exec.threads * kScratchFloats * sizeof(float));
   const size_t count_of_k = vote.ks.size();
-  std::vector<Correct> per_block(static_cast<size_t>(own_blocks) * count_of_k);  // [blocks, ks]
+  std::vector<Correct> per_block(own_blocks * count_of_k);  // [blocks, ks]
   parallel_for(exec, own_blocks, [&](int64_t block, int thread) {
     const int64_t first = (first_block + block) * kQueryBlock;
     const int64_t count = std::min(kQueryBlock, queries.features.rows - first);
     classify_block(bank, queries, first, count, vote, scratch.as<float>().data() + thread * kScratchFloats,
-                   std::span(per_block).subspan(static_cast<size_t>(block) * count_of_k, count_of_k));
+                   std::span(per_block).subspan(block * count_of_k, count_of_k));
     if (thread == 0) beat();  // the calling thread
   });
   std::vector<Correct> sums(count_of_k);
@@ -157,8 +157,8 @@ std::vector<KnnResult> evaluate_knn(const CpuExec& exec, Collectives& collective
                   .classes = int64_t{*std::max_element(bank.labels.begin(), bank.labels.end())} + 1};
   const std::vector<Correct> own = classify_share(exec, collectives, bank, queries, vote, beat);
 
-  // Counts as bytes: integers, so the order of the sum does not matter, for any number of ranks.
-  std::vector<Correct> all(own.size() * static_cast<size_t>(collectives.size()));  // [W, ks]
+  // Counts are gathered as bytes and summed as integers, in any order.
+  std::vector<Correct> all(own.size() * collectives.size());  // [W, ks]
   collectives.all_gather(std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(all)));
   std::vector<KnnResult> results(used.size());
   for (size_t i = 0; i < results.size(); ++i) {
@@ -180,7 +180,7 @@ KnnResult evaluate_knn(const CpuExec& exec, Collectives& collectives, const Labe
 std::string describe(const KnnResult& result, const KnnParams& params) {
   std::string text = fmt::format("top-1 {:.4f} ({} of {}), top-5 {:.4f}, k = {}", result.top1(), result.top1_correct,
                                  result.queries, result.top5(), result.k);
-  if (result.k < params.k) text += fmt::format(" instead of {}: the bank has no more images", params.k);
+  if (result.k < params.k) text += fmt::format(" instead of {}: the bank has only {} images", params.k, result.bank);
   return text;
 }
 

@@ -1,5 +1,5 @@
-// Which training labels a probe sees when it may see only a share of them: the same number of every class, drawn once
-// from the seed. A smaller share is part of a larger one.
+// Draws a share of the training labels for a probe: the same share of every class, as a function of the seed. A smaller
+// share is a subset of a larger one.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace simclr {
 
-// Rows in ascending order: of each class that occurs, llround(percent / 100 * its images), at least one. A function
-// of the labels, percent in (0, 100] and the seed.
+// Returns rows in ascending order: of each class, llround(percent / 100 * its images), at least one. percent is in
+// (0, 100].
 std::vector<int64_t> draw_label_subset(std::span<const int32_t> labels, double percent, uint64_t seed);
 
-// Of the rows of a subset a fifth of every class, held out to choose by: each class with two rows or more gives at
-// least one. Both parts in ascending order.
+// Holds out a fifth of every class of a subset for choosing hyper-parameters, at least one row of each class with two
+// rows or more. Both parts are in ascending order.
 struct HeldOutSplit {
   std::vector<int64_t> fit, held_out;
 };

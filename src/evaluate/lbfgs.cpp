@@ -11,8 +11,8 @@ namespace {
 
 using Vector = std::vector<double>;
 
-constexpr size_t kPairs = 10;        // steps that are remembered
-constexpr double kArmijo = 1e-4;     // share of the linear decrease that a step must bring
+constexpr size_t kPairs = 10;        // history: pairs of steps and gradient changes
+constexpr double kArmijo = 1e-4;     // share of the linear decrease that a step must achieve
 constexpr double kRounding = 1e-14;  // relative error of a value of the function
 constexpr int kMostHalvings = 40;
 
@@ -76,7 +76,7 @@ LbfgsResult minimize(const Objective& objective, std::span<const double> curvatu
       found = value <= result.value + kArmijo * length * slope + kRounding * std::abs(result.value);
       if (!found) length /= 2;
     }
-    if (!found) break;  // rounding hides what is left of the descent
+    if (!found) break;  // the remaining descent is below the rounding error
     Pair pair{Vector(point.size()), Vector(point.size()), 0};
     for (size_t k = 0; k < point.size(); ++k) {
       pair.step[k] = next[k] - point[k];

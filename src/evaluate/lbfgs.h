@@ -1,5 +1,5 @@
 // Limited-memory BFGS for smooth convex functions in double (Nocedal and Wright, "Numerical Optimization", algorithm
-// 7.5), with Armijo's backtracking. Sums go in one fixed order: the same function gives the same bits.
+// 7.5), with Armijo backtracking. All sums have one fixed order: the same function gives the same bits.
 #pragma once
 
 #include <functional>
@@ -9,15 +9,15 @@
 namespace simclr {
 
 struct LbfgsOptions {
-  double tolerance = 1e-6;  // ends when the largest absolute value of the gradient is this or less
+  double tolerance = 1e-6;  // ends when the largest absolute value of the gradient is at most this
   int most_iterations = 2000;
 };
 
 struct LbfgsResult {
   int iterations = 0;
-  bool converged = false;  // the gradient came down to the tolerance
-  double value = 0;        // of the function at the end
-  double gradient = 0;     // largest absolute value
+  bool converged = false;  // the gradient reached the tolerance
+  double value = 0;        // of the objective at the end
+  double gradient = 0;     // its largest absolute value
 };
 
 // Value and gradient at a point.
@@ -25,8 +25,8 @@ using Objective = std::function<double(std::span<const double> point, std::span<
 // Called after each iteration.
 using LbfgsProgress = std::function<void(const LbfgsResult& so_far)>;
 
-// Moves `point` to the minimum. curvature [size of point]: an estimate > 0 of the diagonal of the Hessian; the path is
-// that of a problem whose variables are scaled by its root.
+// Moves `point` to the minimum. curvature [size of point]: an estimate > 0 of the Hessian's diagonal, used as a
+// preconditioner (variables are scaled by its square root).
 LbfgsResult minimize(const Objective& objective, std::span<const double> curvature, const LbfgsOptions& options,
                      std::vector<double>& point, const LbfgsProgress& progress = {});
 

@@ -1,5 +1,5 @@
-// Every rank takes a run of rows for the logits and a run of columns for the gradient; what they make is gathered,
-// never added up across ranks, so that no sum depends on their number.
+// Every rank computes a run of rows of the logits and a run of columns of the gradient. The results are gathered, never
+// summed across ranks, so that no sum depends on the number of ranks.
 #include "src/evaluate/linear_probe.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace simclr {
 namespace {
 
-// The consecutive part of `count` things that a rank takes, `share` at most each.
+// The consecutive part of `count` items that a rank computes, at most `share`.
 struct Part {
   int64_t share, first, count;
 };
@@ -41,21 +41,21 @@ struct ColumnMoments {
 };
 
 ColumnMoments moments_of(const ConstMatrix& x) {
-  ColumnMoments m{std::vector<double>(static_cast<size_t>(x.cols)), std::vector<double>(static_cast<size_t>(x.cols))};
+  ColumnMoments m{std::vector<double>(x.cols), std::vector<double>(x.cols)};
   for (int64_t i = 0; i < x.rows; ++i)
-    for (int64_t d = 0; d < x.cols; ++d) m.mean[d] += static_cast<double>(x.row(i)[d]);
-  for (double& mean : m.mean) mean /= static_cast<double>(x.rows);
+    for (int64_t d = 0; d < x.cols; ++d) m.mean[d] += as_double(x.row(i)[d]);
+  for (double& mean : m.mean) mean /= as_double(x.rows);
   for (int64_t i = 0; i < x.rows; ++i) {
     for (size_t d = 0; d < m.mean.size(); ++d) {
-      const double off = static_cast<double>(x.row(i)[d]) - m.mean[d];
+      const double off = as_double(x.row(i)[d]) - m.mean[d];
       m.variance[d] += off * off;
     }
   }
-  for (double& variance : m.variance) variance /= static_cast<double>(x.rows);
+  for (double& variance : m.variance) variance /= as_double(x.rows);
   return m;
 }
 
-// b += sign * W . mean, class by class: sign -1 from centered features to features as they are, +1 back.
+// b += sign * W . mean, class by class: sign -1 converts weights for centered features to uncentered ones, +1 back.
 void move_bias(std::vector<double>& weights, const std::vector<double>& mean, double sign) {
   const size_t width = mean.size() + 1;
   for (size_t k = 0; k < weights.size() / width; ++k) {
@@ -68,8 +68,8 @@ void move_bias(std::vector<double>& weights, const std::vector<double>& mean, do
 }  // namespace
 
 void LinearProbe::check(const ProbeData& data) const {
-  SIMCLR_CHECK(data.features.rows >= 1 && static_cast<int64_t>(data.labels.size()) == data.features.rows,
-               "{} rows, {} labels", data.features.rows, data.labels.size());
+  SIMCLR_CHECK(data.features.rows >= 1 && std::ssize(data.labels) == data.features.rows, "{} rows, {} labels",
+               data.features.rows, data.labels.size());
   SIMCLR_CHECK(std::all_of(data.labels.begin(), data.labels.end(), [&](int32_t y) { return y >= 0 && y < classes_; }),
                "a label outside [0, {})", classes_);
 }
@@ -77,22 +77,22 @@ void LinearProbe::check(const ProbeData& data) const {
 double LinearProbe::residuals(const ProbeData& data, std::span<const double> weights, std::vector<double>& all) {
   const int64_t rows = data.features.rows;
   const Part part = part_of(rows, collectives_);
-  const auto width = static_cast<size_t>(classes_ + 1);  // residuals and the loss
+  const int64_t width = classes_ + 1;  // residuals and the loss
   std::vector<double> logits(part.count * classes_);
   if (part.count > 0) linear_logits(exec_, data.features.slice(part.first, part.count), weights, logits);
-  std::vector<double> own(static_cast<size_t>(part.share) * width);
+  std::vector<double> own(part.share * width);
   for (int64_t i = 0; i < part.count; ++i) {
-    double* row = own.data() + static_cast<size_t>(i) * width;
+    double* row = own.data() + i * width;
     std::copy_n(logits.data() + i * classes_, classes_, row);
-    row[classes_] = to_residuals({row, width - 1}, data.labels[part.first + i]);
+    row[classes_] = to_residuals(std::span(row, classes_), data.labels[part.first + i]);
   }
   beat_();
-  std::vector<double> gathered(own.size() * static_cast<size_t>(collectives_.size()));
+  std::vector<double> gathered(own.size() * collectives_.size());
   collectives_.all_gather(std::span<const double>(own), std::span(gathered));
   all.resize(rows * classes_);
   double loss = 0;
   for (int64_t i = 0; i < rows; ++i) {
-    const double* row = gathered.data() + static_cast<size_t>(i) * width;
+    const double* row = gathered.data() + i * width;
     std::copy_n(row, classes_, all.data() + i * classes_);
     loss += row[classes_];
   }
@@ -102,13 +102,12 @@ double LinearProbe::residuals(const ProbeData& data, std::span<const double> wei
 void LinearProbe::products(const ProbeData& data, const std::vector<double>& residuals, std::vector<double>& all) {
   const int64_t columns = data.features.cols;
   const Part part = part_of(columns, collectives_);
-  const auto share = static_cast<size_t>(part.share);
-  std::vector<double> product(classes_ * part.count), own(static_cast<size_t>(classes_) * share);
+  std::vector<double> product(classes_ * part.count), own(classes_ * part.share);
   if (part.count > 0) linear_gradient(exec_, data.features, residuals, part.first, part.count, product);
   for (int64_t k = 0; k < classes_; ++k)
-    std::copy_n(product.data() + k * part.count, part.count, own.data() + static_cast<size_t>(k) * share);
+    std::copy_n(product.data() + k * part.count, part.count, own.data() + k * part.share);
   beat_();
-  std::vector<double> gathered(own.size() * static_cast<size_t>(collectives_.size()));  // [W, classes, share]
+  std::vector<double> gathered(own.size() * collectives_.size());  // [W, classes, share]
   collectives_.all_gather(std::span<const double>(own), std::span(gathered));
   all.resize(classes_ * columns);
   for (int64_t k = 0; k < classes_; ++k) {
@@ -120,23 +119,23 @@ void LinearProbe::products(const ProbeData& data, const std::vector<double>& res
 double LinearProbe::objective(const ProbeData& data, double c, std::span<const double> weights,
                               std::span<double> gradient) {
   check(data);
-  const auto rows = static_cast<double>(data.features.rows);
-  const auto columns = static_cast<size_t>(data.features.cols), width = columns + 1;
-  SIMCLR_CHECK(weights.size() == static_cast<size_t>(classes_) * width && gradient.size() == weights.size() && c > 0,
+  const double rows = as_double(data.features.rows);
+  const int64_t columns = data.features.cols, width = columns + 1;
+  SIMCLR_CHECK(std::ssize(weights) == classes_ * width && gradient.size() == weights.size() && c > 0,
                "{} weights, {} gradients, C = {}", weights.size(), gradient.size(), c);
   std::vector<double> off, product;
   const double loss = residuals(data, weights, off);
   products(data, off, product);
   const double lambda = 1 / (c * rows);
   double square = 0;
-  for (size_t k = 0; k < static_cast<size_t>(classes_); ++k) {
-    for (size_t d = 0; d < columns; ++d) {
+  for (int64_t k = 0; k < classes_; ++k) {
+    for (int64_t d = 0; d < columns; ++d) {
       const double w = weights[k * width + d];
       square += w * w;
       gradient[k * width + d] = product[k * columns + d] / rows + lambda * w;
     }
     double sum = 0;
-    for (size_t i = 0; i < data.labels.size(); ++i) sum += off[i * static_cast<size_t>(classes_) + k];
+    for (int64_t i = 0; i < data.features.rows; ++i) sum += off[i * classes_ + k];
     gradient[k * width + columns] = sum / rows;
   }
   return loss / rows + lambda / 2 * square;
@@ -145,29 +144,28 @@ double LinearProbe::objective(const ProbeData& data, double c, std::span<const d
 ProbeSolution LinearProbe::solve(const ProbeData& data, double c, const LbfgsOptions& options,
                                  const std::vector<double>& start, const LbfgsProgress& progress) {
   check(data);
-  const auto columns = static_cast<size_t>(data.features.cols), width = columns + 1;
-  const auto classes = static_cast<size_t>(classes_);
+  const int64_t columns = data.features.cols, width = columns + 1;
   const ColumnMoments moments = moments_of(data.features);
   // The Hessian's diagonal at 0: softmax's p (1 - p) with p = 1 / classes times the feature's variance.
-  const double p = 1 / static_cast<double>(classes_), lambda = 1 / (c * static_cast<double>(data.features.rows));
-  std::vector<double> curvature(classes * width);
-  for (size_t k = 0; k < classes; ++k) {
-    for (size_t d = 0; d < columns; ++d) curvature[k * width + d] = p * (1 - p) * moments.variance[d] + lambda;
+  const double p = 1 / as_double(classes_), lambda = 1 / (c * as_double(data.features.rows));
+  std::vector<double> curvature(classes_ * width);
+  for (int64_t k = 0; k < classes_; ++k) {
+    for (int64_t d = 0; d < columns; ++d) curvature[k * width + d] = p * (1 - p) * moments.variance[d] + lambda;
     curvature[k * width + columns] = std::max(p * (1 - p), 1e-3);
   }
   ProbeSolution solution{.weights = start, .c = c, .solver = {}};
   if (start.empty()) solution.weights.resize(curvature.size());
-  SIMCLR_CHECK(solution.weights.size() == curvature.size(), "{} weights to start from, {} wanted", start.size(),
+  SIMCLR_CHECK(solution.weights.size() == curvature.size(), "{} weights to start from, {} expected", start.size(),
                curvature.size());
   move_bias(solution.weights, moments.mean, 1);
-  std::vector<double> as_they_are;
+  std::vector<double> uncentered;
   solution.solver = minimize(
       [&](std::span<const double> point, std::span<double> gradient) {
-        as_they_are.assign(point.begin(), point.end());
-        move_bias(as_they_are, moments.mean, -1);
-        const double value = objective(data, c, as_they_are, gradient);
-        for (size_t k = 0; k < classes; ++k)  // d b / d w = -mean
-          for (size_t d = 0; d < columns; ++d)
+        uncentered.assign(point.begin(), point.end());
+        move_bias(uncentered, moments.mean, -1);
+        const double value = objective(data, c, uncentered, gradient);
+        for (int64_t k = 0; k < classes_; ++k)  // d b / d w = -mean
+          for (int64_t d = 0; d < columns; ++d)
             gradient[k * width + d] -= gradient[k * width + columns] * moments.mean[d];
         return value;
       },
@@ -178,24 +176,22 @@ ProbeSolution LinearProbe::solve(const ProbeData& data, double c, const LbfgsOpt
 
 ProbeScores LinearProbe::score(const ProbeSolution& solution, const ProbeData& queries) {
   check(queries);
-  const auto classes = static_cast<size_t>(classes_);
-  ProbeScores scores{.queries = queries.features.rows, .confusion = std::vector<int64_t>(classes * classes)};
-  std::vector<double> logits(static_cast<size_t>(queries.features.rows) * classes);
+  ProbeScores scores{.queries = queries.features.rows, .confusion = std::vector<int64_t>(classes_ * classes_)};
+  std::vector<double> logits(queries.features.rows * classes_);
   linear_logits(exec_, queries.features, solution.weights, logits);
-  for (size_t i = 0; i < queries.labels.size(); ++i) {
-    const double* row = logits.data() + i * classes;
-    const auto truth = static_cast<size_t>(queries.labels[i]);
-    const auto predicted = static_cast<size_t>(std::max_element(row, row + classes) - row);
-    size_t before = 0;  // classes that come before the true one
-    for (size_t k = 0; k < classes; ++k) before += row[k] > row[truth] || (row[k] == row[truth] && k < truth) ? 1 : 0;
+  for (int64_t i = 0; i < scores.queries; ++i) {
+    const double* row = logits.data() + i * classes_;
+    const int64_t truth = queries.labels[i], predicted = std::max_element(row, row + classes_) - row;
+    int64_t before = 0;  // classes ranked before the true one
+    for (int64_t k = 0; k < classes_; ++k) before += row[k] > row[truth] || (row[k] == row[truth] && k < truth) ? 1 : 0;
     scores.top1_correct += before == 0 ? 1 : 0;
     scores.top5_correct += before < 5 ? 1 : 0;
-    ++scores.confusion[truth * classes + predicted];
+    ++scores.confusion[truth * classes_ + predicted];
     double sum = 0;
-    for (size_t k = 0; k < classes; ++k) sum += std::exp(row[k] - row[predicted]);
+    for (int64_t k = 0; k < classes_; ++k) sum += std::exp(row[k] - row[predicted]);
     scores.loss += std::log(sum) + row[predicted] - row[truth];
   }
-  scores.loss /= static_cast<double>(scores.queries);
+  scores.loss /= as_double(scores.queries);
   return scores;
 }
 

@@ -1,10 +1,11 @@
-// Register tiles of 6 x 8 doubles; each tile walks the whole summed dimension in order.
+// Register tiles of 6 x 8 doubles; each tile sums over the whole inner dimension in order.
 #include "src/evaluate/linear_products.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 #include "kernels/common/parallel.h"
 
 namespace simclr {
@@ -28,15 +29,14 @@ SIMCLR_MULTIVERSION void add_products(const double* tall, const double* wide, in
   for (int64_t t = 0; t < kTall; ++t) *reinterpret_cast<Lanes8*>(tile + t * kWide) = sums[t];
 }
 
-// One task of linear_logits: rows first .. first + count. transposed [D, wide] = W^T, zero beyond K.
+// One task of linear_logits: rows [first, first + count). transposed [D, wide] = W^T, with zeros from column K on.
 void logits_of_rows(const ConstMatrix& x, int64_t first, int64_t count, std::span<const double> weights,
                     const std::vector<double>& transposed, int64_t wide, double* packed, double* logits) {
-  const int64_t features = x.cols, classes = static_cast<int64_t>(weights.size()) / (features + 1);
+  const int64_t features = x.cols, classes = std::ssize(weights) / (features + 1);
   for (int64_t begin = first; begin < first + count; begin += kTall) {
     const int64_t rows = std::min(kTall, first + count - begin);
     for (int64_t d = 0; d < features; ++d)
-      for (int64_t t = 0; t < kTall; ++t)
-        packed[d * kTall + t] = t < rows ? static_cast<double>(x.row(begin + t)[d]) : 0.0;
+      for (int64_t t = 0; t < kTall; ++t) packed[d * kTall + t] = t < rows ? as_double(x.row(begin + t)[d]) : 0.0;
     for (int64_t k = 0; k < classes; k += kWide) {
       const int64_t cols = std::min(kWide, classes - k);
       double tile[kTall * kWide] = {};
@@ -53,9 +53,8 @@ void logits_of_rows(const ConstMatrix& x, int64_t first, int64_t count, std::spa
 void linear_logits(const CpuExec& exec, const ConstMatrix& features, std::span<const double> weights,
                    std::span<double> logits) {
   const int64_t width = features.cols, rows = features.rows;
-  const int64_t classes = static_cast<int64_t>(weights.size()) / (width + 1);
-  SIMCLR_CHECK(classes >= 1 && classes * (width + 1) == static_cast<int64_t>(weights.size()) &&
-                   static_cast<int64_t>(logits.size()) == rows * classes,
+  const int64_t classes = std::ssize(weights) / (width + 1);
+  SIMCLR_CHECK(classes >= 1 && classes * (width + 1) == std::ssize(weights) && std::ssize(logits) == rows * classes,
                "{} weights, {} logits for [{}, {}]", weights.size(), logits.size(), rows, width);
   const int64_t wide = round_up(classes, kWide);
   std::vector<double> transposed(width * wide);
@@ -71,14 +70,13 @@ void linear_logits(const CpuExec& exec, const ConstMatrix& features, std::span<c
 
 void linear_gradient(const CpuExec& exec, const ConstMatrix& features, std::span<const double> residuals,
                      int64_t first_column, int64_t columns, std::span<double> gradient) {
-  const int64_t rows = features.rows, classes = static_cast<int64_t>(residuals.size()) / rows;
-  SIMCLR_CHECK(classes >= 1 && classes * rows == static_cast<int64_t>(residuals.size()) && first_column >= 0 &&
-                   first_column + columns <= features.cols &&
-                   static_cast<int64_t>(gradient.size()) == classes * columns,
+  const int64_t rows = features.rows, classes = std::ssize(residuals) / rows;
+  SIMCLR_CHECK(classes >= 1 && classes * rows == std::ssize(residuals) && first_column >= 0 &&
+                   first_column + columns <= features.cols && std::ssize(gradient) == classes * columns,
                "{} residuals, {} gradients for {} rows and columns {} to {} of {}", residuals.size(), gradient.size(),
                rows, first_column, first_column + columns, features.cols);
   const int64_t tall_tiles = (classes + kTall - 1) / kTall, tall = tall_tiles * kTall;
-  // residuals in tiles of six classes, [tiles, N, 6]: what every task reads
+  // residuals in tiles of six classes, [tiles, N, 6], read by every task
   std::vector<double> packed_residuals(tall * rows);
   parallel_for(exec, tall_tiles, [&](int64_t tile, int) {
     for (int64_t i = 0; i < rows; ++i)

@@ -1,5 +1,5 @@
-// The two products of a linear classifier, in double over float32 features: what they add up has one fixed order for
-// every element, whatever the number of threads, ranks and rows. oneDNN's sgemm has neither the type nor the promise.
+// The two matrix products of a linear classifier, in double over float32 features: every element is summed in one fixed
+// order, for any number of threads, ranks and rows. oneDNN's sgemm offers neither the type nor the order.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace simclr {
 
-// logits [rows, K], K = weights.size() / (D + 1): row i of logits = W x_i + b, with weights [K, D + 1] = W | b; the sum
-// over the D features goes in their order, b first.
+// logits [rows, K], K = weights.size() / (D + 1): row i of logits = W x_i + b, with weights [K, D + 1] = W | b; summed
+// over the D features in their order, b first.
 void linear_logits(const CpuExec& exec, const ConstMatrix& features, std::span<const double> weights,
                    std::span<double> logits);
 
-// gradient [K, columns] = residuals^T [K, N] x features[:, first_column .. first_column + columns), the sum over the N
+// gradient [K, columns] = residuals^T [K, N] x features[:, first_column .. first_column + columns), summed over the N
 // rows in their order. residuals [N, K].
 void linear_gradient(const CpuExec& exec, const ConstMatrix& features, std::span<const double> residuals,
                      int64_t first_column, int64_t columns, std::span<double> gradient);

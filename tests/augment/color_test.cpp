@@ -131,7 +131,7 @@ TEST(Color, TheMeanOfContrastHoldsForAnyPixelCount) {  // lanes, blocks, and wha
   }
 }
 
-TEST(Color, NormalisesPerChannel) {
+TEST(Color, NormalizesPerChannel) {
   std::vector<float> x = {0.5f, 1, 0.5f, 1, 0.5f, 1};
   normalize(x.data(), 2, {0.5f, 0.25f, 0}, {2, 4, 1});
   expect_near(x, {0, 1, 1, 3, 0.5f, 1}, 0);

@@ -39,7 +39,7 @@ TEST(ReducedCrops, FollowTheImage) {
   EXPECT_EQ(crop_of_reduced(corner, 101, 200, {nullptr, 101, 200}), corner);
 }
 
-// 24 JPEG and PNG images of several sizes, large beside views of 16 pixels.
+// 24 JPEG and PNG images of several sizes, large compared with views of 16 pixels.
 class DecodedImages : public testing::Test {
  protected:
   DecodedImages() {

@@ -36,7 +36,7 @@ Collected collect(const OddImages& dataset, int64_t resident_bytes, Precision pr
   const SamplePlan plan({.seed = kSeed, .count = dataset.count(), .global_batch = 16, .shards = 4});
   DeviceViewLoader loader(context, dataset, plan, usual_views(16),
                           {.seed = kSeed, .first_shard = 1, .shard_count = 2, .start_step = 2}, resident_bytes);
-  // As the step does it: the images of each step are taken while later ones are being made, nobody waits in between.
+  // As the step does it: the images of each step are taken while later ones are being made, without waiting in between.
   std::vector<std::unique_ptr<Readback>> readbacks;
   Collected all;
   for (int64_t step = 2; step < 2 + kSteps; ++step) {
@@ -133,7 +133,7 @@ TEST(DeviceImages, AreThereWhenTheyAreNeeded) {
   }
 }
 
-// A streamed call sends as much as it needs, not as much as there is room for.
+// A streamed call sends the bytes of its images, not the whole capacity of the buffer.
 TEST(DeviceImages, SendOnlyWhatACallAsksFor) {
   const OddImages dataset(30);
   Context context(make_cuda_device({}));

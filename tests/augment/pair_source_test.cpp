@@ -24,7 +24,7 @@ struct Case {
       std::make_unique<InMemoryDataset>(draw_synthetic({.train_images = 8, .test_images = 8}, Split::kTest, no_beat));
   ViewParams params = make_view_params({}, 16, {.mean = {0.5, 0.5, 0.5}, .std = {0.2, 0.2, 0.2}});
 
-  // All views of images 6, 1 and 3, in calls of so many.
+  // All views of images 6, 1 and 3, in calls of shards * samples views.
   std::vector<float> views(int64_t shards, int64_t samples, int threads) const {
     Context context(threads);
     const auto source = make_pair_source(context, *dataset, params, 3, {6, 1, 3}, shards, samples);

@@ -122,7 +122,7 @@ TEST(RenderView, BitsDoNotDependOnWhereTheMemoryLies) {
   }
 }
 
-TEST(RenderWhole, ResizesAndNormalises) {
+TEST(RenderWhole, ResizesAndNormalizes) {
   const TestImage image = constant_image(7, 50, 255, 51, 0);
   const ViewParams params{.size = 4, .crop_scale = {0.2, 0.3}, .mean = {0.5f, 0.2f, 0.25f}, .inverse_std = {2, 9, 4}};
   std::vector<float> out(3 * 16), scratch(static_cast<size_t>(view_scratch_bytes(params, 7, 50)) / 4);

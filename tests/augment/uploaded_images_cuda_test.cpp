@@ -35,7 +35,7 @@ std::vector<std::byte> expected_bytes(DataType type, const std::vector<float>& h
   return bytes;
 }
 
-// The host goes on at once, and overwrites its images, as loaders do.
+// The host continues at once and overwrites its images, as loaders do.
 TEST(UploadedImages, AreThoseOfTheHostCallAfterCall) {
   for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
     Context context(make_cuda_device({.threads = 2, .precision = precision}));

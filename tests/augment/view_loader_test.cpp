@@ -194,7 +194,7 @@ TEST(ViewLoader, EndsAtAnyMoment) {
   }
 }
 
-TEST(ViewLoader, TellsHowLongTheCallerWaited) {
+TEST(ViewLoader, ReportsHowLongTheCallerWaited) {
   const OddImages dataset(70, -1, 1000);  // 16 images of a millisecond each
   const SamplePlan plan = plan_for(dataset);
   ViewLoader loader(dataset, plan, usual_views(16), {.seed = kSeed, .shard_count = 4, .end_step = 100, .workers = 0});

@@ -108,7 +108,7 @@ TEST(Knn, ASmallBankLowersKAndSaysSo) {
   EXPECT_EQ(result.top1_correct, 2);
   EXPECT_EQ(result.top5_correct, 3);
   EXPECT_EQ(describe(result, params),
-            "top-1 0.6667 (2 of 3), top-5 1.0000, k = 2 instead of 20: the bank has no more images");
+            "top-1 0.6667 (2 of 3), top-5 1.0000, k = 2 instead of 20: the bank has only 2 images");
 }
 
 TEST(Knn, ALowTemperatureDoesNotOverflow) {

@@ -114,7 +114,7 @@ TEST(HardToRound, IsWithinTheMarginOfTheMiddleOfTwoFloats) {
 }
 
 // The whole network: a run starts from the same weights and statistics on a GPU and on the CPU.
-TEST(ModelInitialisationCuda, HasTheBitsOfTheCpu) {
+TEST(ModelInitializationCuda, HasTheBitsOfTheCpu) {
   const ShardGeometry geometry{.shards = 1, .local_shards = 1, .first_shard = 0, .images_per_shard = 2};
   const ModelSettings settings{
       .encoder = {.depth = 10, .width = 8}, .projector = {.layers = 3, .hidden = 12, .output = 6}, .batch_norm = {}};

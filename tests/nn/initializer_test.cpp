@@ -22,7 +22,7 @@ struct Drawn {
   Drawn(std::string name, std::vector<int64_t> shape) {
     int64_t n = 1;
     for (const int64_t d : shape) n *= d;
-    values.assign(static_cast<size_t>(n) + 1, test::kNaN);  // one more, which nobody may write
+    values.assign(static_cast<size_t>(n) + 1, test::kNaN);  // one element past the end, to detect writes there
     parameter = {.name = std::move(name), .shape = std::move(shape), .elements = n, .value = values.data()};
   }
   std::span<const float> all() const { return {values.data(), values.size() - 1}; }

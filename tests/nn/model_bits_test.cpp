@@ -127,7 +127,7 @@ TEST(Model, EncodeLeavesNoTraceInTheTrainingThatFollows) {
   }
 }
 
-TEST(Model, EncodeTalksToNobodyAndSeesEachSampleAlone) {
+TEST(Model, EncodeCommunicatesWithNoRankAndSeesEachSampleAlone) {
   struct Silent : ForwardingCollectives {
     using ForwardingCollectives::ForwardingCollectives;
     void ordered_sum(TypedSpan) override { ++sums; }

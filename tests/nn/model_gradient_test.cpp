@@ -4,7 +4,7 @@
 // Gradients: <dL/dw, d> for L = sum(r * z) along directions d of random signs, one parameter at a time, against the
 // exact slope of the double forward (dual numbers). An error e of a gradient shows as <e, d>, which is of size ||e||
 // and falls below a tenth of that for one direction in twelve; so there are two. Central differences would have to be
-// told from the kinks of ReLU and max pooling: one unit that changes sides within the step is worth
+// distinguished from the kinks of ReLU and max pooling: one unit that changes sides within the step is worth
 // ||g|| / sqrt(units), about 1 % here. They check the dual numbers instead, once, with all weights moving.
 #include <gtest/gtest.h>
 

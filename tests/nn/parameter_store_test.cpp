@@ -44,7 +44,7 @@ TEST(ParameterStore, CountsElementsWithoutGaps) {
   EXPECT_TRUE(store.parameters()[1].one_dimensional());
 }
 
-TEST(ParameterStore, BuffersDoNotOverlapAndAreNoParameters) {
+TEST(ParameterStore, BuffersDoNotOverlapAndAreNotParameters) {
   Context context(1);
   ParameterStore store;
   store.add("w", {2}, GradientScope::kGlobal);

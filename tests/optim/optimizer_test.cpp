@@ -144,7 +144,7 @@ TEST_F(OptimizerTest, AdamWByHand) {
   EXPECT_NEAR(of(b_)[0], 1 - 1.0 / 6 - step, 1e-7);
 }
 
-// A resumed run: the bias correction follows the step that it is told.
+// A resumed run: the bias correction follows the step passed to update().
 TEST_F(OptimizerTest, AdamWCorrectsByTheStepNumber) {
   make(adamw());
   update(2, 0.25, 2.0F);
