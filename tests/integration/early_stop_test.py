@@ -105,6 +105,9 @@ def describe_fault(result, before, after, job_code, requeued, number):
         if job_code != 75 or not requeued:
             return "job.sh does not run it again"
         return ""
+    # A second request may end mpirun itself while it leaves: the file and job.sh have the program's word.
+    if result.code in (-number, 128 + number) and own is not None and own["state"] == "stopped":
+        return "" if job_code == 75 and requeued else "job.sh does not run it again"
     # Before the program had a handler, or mpirun one: the signal itself ended it, and it wrote nothing.
     if result.code in (-number, 128 + number) and own is None:
         return "" if job_code != 75 and not requeued else "job.sh runs it again"
