@@ -28,7 +28,7 @@ PLACES = [
 # Stands on the other side of NVIDIA's headers: it defines what they declare, and has include roots of its own.
 EMULATOR = "emulator"
 # Compiles one text once per instruction set, which only the compiler's macros can select.
-INSTRUCTION_SETS = [PurePosixPath("kernels/infonce/streaming_tile_cpu.cpp")]
+INSTRUCTION_SETS = [PurePosixPath("kernels/infonce_streaming/streaming_tile_cpu.cpp")]
 # Watches the program's calls from outside.
 WATCHERS = [PurePosixPath("tests/integration/mpi_calls.cpp"), PurePosixPath("tests/integration/slow_init.cpp")]
 YAML = re.compile(r"yaml-cpp/")
@@ -67,8 +67,8 @@ def check_order(path, included):
         return f"{included}: its folder is not in the dependency order (ORDER in .ci/check_includes.py)"
     if other > own:
         return f"{ORDER[own]} stands before {ORDER[other]} and does not include {included}"
-    if path.parts[0] == "kernels" and included.parts[1] not in ("common", path.parts[1]):
-        return f"an op includes kernels/common and its own folder, not {included}"
+    if path.parts[0] == "kernels" and included.parts[1] not in ("common", path.parts[1], f"{path.parts[1].split('_')[0]}_common"):
+        return f"an op includes kernels/common, the NAME_common of its family and its own folder, not {included}"
     return None
 
 

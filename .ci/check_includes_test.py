@@ -61,6 +61,12 @@ class CheckIncludes(unittest.TestCase):
     def test_an_op_does_not_include_another_op(self):
         self.one("kernels/add/add.cpp:1", "its own folder", kernels__add__addDOTcpp='#include "kernels/relu/relu.h"\n')
 
+    def test_ops_of_one_family_share_a_folder(self):
+        include = '#include "kernels/pool_common/rows.h"\n'
+        rows = {"kernels__pool_common__rowsDOTh": "#pragma once\n"}
+        self.assertEqual(violations(kernels__pool_max__poolDOTcpp=include, **rows), [])
+        self.one("kernels/add/add.cpp:1", "its own folder", kernels__add__addDOTcpp=include, **rows)
+
     def test_common_does_not_include_an_op(self):
         self.one("kernels/common/error.cpp:1", "its own folder",
                  kernels__common__errorDOTcpp='#include "kernels/relu/relu.h"\n')

@@ -10,7 +10,7 @@
 
 #include "kernels/common/philox.h"
 #include "kernels/infonce/infonce.h"
-#include "kernels/infonce/streaming.h"
+#include "kernels/infonce_streaming/infonce_streaming.h"
 #include "src/device/choose_device.h"
 #include "src/device/context.h"
 

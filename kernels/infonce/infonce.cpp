@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "kernels/infonce/blocks.h"
 
@@ -26,19 +25,6 @@ void check_saved(const InfoNceProblem& p, const InfoNceSaved& saved) {
 }
 
 }  // namespace
-
-void check_infonce_problem(const InfoNceProblem& p) {
-  SIMCLR_CHECK(p.batch >= 2, "a global batch of {} images has no negatives", p.batch);
-  SIMCLR_CHECK(p.shard_images >= 1 && p.shards >= 1 && p.first_shard >= 0 && p.columns >= 1,
-               "{} shards of {} images from shard {} on, {} columns", p.shards, p.shard_images, p.first_shard,
-               p.columns);
-  SIMCLR_CHECK((p.first_shard + p.shards) * p.shard_images <= p.batch, "shards {}..{} of {} images in a batch of {}",
-               p.first_shard, p.first_shard + p.shards - 1, p.shard_images, p.batch);
-  SIMCLR_CHECK(std::isfinite(p.temperature) && p.temperature > 0, "temperature {} is not above 0", p.temperature);
-  SIMCLR_CHECK(p.margin >= 0 && p.margin < 2, "margin {} is outside [0, 2)", p.margin);
-  SIMCLR_CHECK(!p.decoupled || p.margin == 0, "a margin of {} has no gradient without the positive in the denominator",
-               p.margin);
-}
 
 size_t infonce_saved_bytes(const InfoNceProblem& p) {
   return static_cast<size_t>(p.shards * aligned_shard_elements(p)) * sizeof(float) +

@@ -8,8 +8,8 @@
 #include "kernels/common/ordered_tree.h"
 #include "kernels/common/parallel.h"
 #include "kernels/infonce/blocks.h"
-#include "kernels/infonce/exp.h"
 #include "kernels/infonce/infonce.h"
+#include "kernels/infonce_common/exp.h"
 
 namespace simclr::detail {
 namespace {

@@ -6,10 +6,11 @@
 #include "kernels/common/cuda_check.h"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/ordered_tree.cuh"
-#include "kernels/infonce/anchor_rows.cuh"
 #include "kernels/infonce/blocks.h"
-#include "kernels/infonce/exp.cuh"
 #include "kernels/infonce/infonce.h"
+#include "kernels/infonce_common/anchor_rows.cuh"
+#include "kernels/infonce_common/exp.cuh"
+#include "kernels/infonce_common/shard_losses.cuh"
 
 namespace simclr::detail {
 namespace {
@@ -91,15 +92,6 @@ __global__ void finish_rows_kernel(float* similarities, int64_t shard_elements, 
   losses[anchor] = scale.decoupled ? gap : fmax(gap, 0.0) + log1p(exp(-fabs(gap)));
   negative_weights[anchor] = weight / sum;
   positive_weights[anchor] = weight;
-}
-
-// One block a shard: sum of its losses [2n].
-__global__ void sum_losses_kernel(const double* losses, int64_t shard_rows, double* shard_loss) {
-  __shared__ double of_warp[kMostWarps];
-  double partial = 0;
-  for (int64_t i = threadIdx.x; i < shard_rows; i += blockDim.x) partial += losses[blockIdx.x * shard_rows + i];
-  const double sum = block_reduce(partial, Add(), of_warp);
-  if (threadIdx.x == 0) shard_loss[blockIdx.x] = sum;
 }
 
 // ---- backward ----
@@ -225,12 +217,6 @@ void infonce_backward(const CudaExec& exec, const ConstMatrix& e_all, const Info
   }
   launch(exec, "infonce_finish_keys", row_grid(keys, columns), finish_keys_kernel, parts, part_elements, rows,
          saved.positive_weights, grad_keys.data, grad_keys.stride);
-}
-
-void sum_shard_losses(const CudaExec& exec, const double* losses, const InfoNceProblem& p,
-                      std::span<double> shard_loss) {
-  launch(exec, "infonce_sum_losses", {.blocks = static_cast<unsigned>(p.shards), .threads = kThreads},
-         sum_losses_kernel, losses, 2 * p.shard_images, shard_loss.data());
 }
 
 void infonce_mean_loss(const CudaExec& exec, const double* total, int64_t keys, double* loss) {

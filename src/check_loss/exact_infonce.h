@@ -1,7 +1,7 @@
 // The loss of `simclr_train loss --precision fp64`: InfoNCE in double throughout, for any temperature and margin. It
 // judges other losses, so it is plain: no symmetry, no fixed shift, no arithmetic in common with the loss of training.
 //
-// Letters as in kernels/infonce/streaming.h. Rows in IMAGE ORDER: row 2i is view 1 of image i, row 2i + 1 its view 2,
+// Letters as in kernels/infonce_streaming/infonce_streaming.h. Rows in IMAGE ORDER: row 2i is view 1 of image i, row 2i + 1 its view 2,
 // so that row r's positive is row r ^ 1 and the rows of a rank's images are one run.
 //
 //   e_r    = z_r / max(||z_r||, 1e-12)              norms scaled, so that 1e300 and 1e-300 are numbers as any other

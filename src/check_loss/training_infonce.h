@@ -1,11 +1,11 @@
-// The loss of `simclr_train loss --precision fp32`: the arithmetic of training (kernels/infonce/streaming.h) on the
+// The loss of `simclr_train loss --precision fp32`: the arithmetic of training (kernels/infonce_streaming/infonce_streaming.h) on the
 // rows of one rank. Not the class that training uses (src/loss/streaming_loss.h): a shard here is one image, so that
 // any number of images goes on any number of ranks, and who sends what to whom is the caller's.
 #pragma once
 
 #include <span>
 
-#include "kernels/infonce/streaming.h"
+#include "kernels/infonce_streaming/infonce_streaming.h"
 #include "src/check_loss/views.h"
 #include "src/config/settings.h"
 #include "src/device/context.h"

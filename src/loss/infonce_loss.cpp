@@ -1,9 +1,9 @@
 // The distributed part of InfoNCE: which rows go where. No formula of the loss stands here, and no factor of W.
 #include "src/loss/infonce_loss.h"
 
-#include "kernels/infonce/row_order.h"
 #include "kernels/l2_normalize/l2_normalize.h"
 #include "kernels/ordered_sum/ordered_sum.h"
+#include "kernels/row_order/row_order.h"
 #include "src/loss/infonce_problem.h"
 
 namespace simclr {

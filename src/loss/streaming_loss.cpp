@@ -1,9 +1,9 @@
 // The distributed part of streaming InfoNCE: which rows and numbers go where. No formula of the loss stands here.
 #include "src/loss/streaming_loss.h"
 
-#include "kernels/infonce/row_order.h"
 #include "kernels/l2_normalize/l2_normalize.h"
 #include "kernels/ordered_sum/ordered_sum.h"
+#include "kernels/row_order/row_order.h"
 #include "src/loss/infonce_problem.h"
 
 namespace simclr {

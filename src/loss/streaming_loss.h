@@ -1,9 +1,9 @@
-// Global InfoNCE, algorithm `streaming`: kernels/infonce/streaming.h for the arithmetic, two gathers for the other
+// Global InfoNCE, algorithm `streaming`: kernels/infonce_streaming/infonce_streaming.h for the arithmetic, two gathers for the other
 // ranks. The same numbers as InfoNceLoss up to rounding, without its matrix of logits and without a gradient on the
 // wire.
 #pragma once
 
-#include "kernels/infonce/streaming.h"
+#include "kernels/infonce_streaming/infonce_streaming.h"
 #include "src/loss/contrastive_loss.h"
 
 namespace simclr {

@@ -9,7 +9,7 @@
 #include "tests/check_loss/check_loss_support.h"
 #include "tests/checkpoint/checkpoint_support.h"
 #include "tests/data/npy_support.h"
-#include "tests/loss/loss_support.h"
+#include "tests/kernels/rows_support.h"
 
 namespace simclr {
 namespace {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "tests/loss/loss_support.h"
+#include "tests/kernels/rows_support.h"
 
 namespace simclr {
 namespace {

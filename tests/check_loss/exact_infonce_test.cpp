@@ -7,7 +7,7 @@
 #include "tests/check_loss/check_loss_support.h"
 #include "tests/check_loss/long_double_infonce.h"
 #include "tests/data/npy_support.h"
-#include "tests/loss/loss_support.h"
+#include "tests/kernels/rows_support.h"
 
 namespace simclr {
 namespace {

@@ -2,7 +2,7 @@
 // only, and the contract of the interface.
 #include <gtest/gtest.h>
 
-#include "tests/loss/barlow_twins_support.h"
+#include "tests/kernels/barlow_twins/barlow_twins_support.h"
 #include "tests/loss/loss_ranks.h"
 #include "tests/loss/wrong_schemes.h"
 

@@ -1,8 +1,8 @@
 // The stored values of barlow_twins_stored.h against the plain loops, and against the product on 1, 2 and 4 ranks.
 #include <gtest/gtest.h>
 
+#include "tests/kernels/barlow_twins/barlow_twins_support.h"
 #include "tests/loss/barlow_twins_stored.h"
-#include "tests/loss/barlow_twins_support.h"
 #include "tests/loss/loss_ranks.h"
 
 namespace simclr {

@@ -8,7 +8,7 @@
 #include "src/device/context.h"
 #include "src/loss/contrastive_loss.h"
 #include "tests/harness/thread_collectives.h"
-#include "tests/loss/loss_support.h"
+#include "tests/kernels/rows_support.h"
 
 namespace simclr::test {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/loss/infonce_support.h"
+#include "tests/kernels/infonce/infonce_support.h"
 
 namespace simclr::test {
 
