@@ -21,8 +21,8 @@ struct Layer {
     context.reserve(batch_norm_scratch(x.shards, x.channels, groups));
     y = grad = grad_x = x;
     x.data = take(), y.data = take(), grad.data = take(), grad_x.data = take();
-    for (int64_t i = 0; i < x.elements(); ++i) x.data[i] = static_cast<float>(i * 7 % 31) - 15.0F;
-    for (int64_t i = 0; i < x.elements(); ++i) grad.data[i] = static_cast<float>(i * 11 % 13) - 6.0F;
+    for (int64_t i = 0; i < x.elements(); ++i) x.data.as<float>()[i] = static_cast<float>(i * 7 % 31) - 15.0F;
+    for (int64_t i = 0; i < x.elements(); ++i) grad.data.as<float>()[i] = static_cast<float>(i * 11 % 13) - 6.0F;
     const auto padded = static_cast<size_t>(groups * x.padded_channels());
     mean.resize(padded), inv_std.resize(padded), var.resize(padded), sums.resize(2 * padded);
     gamma.assign(x.channels, 1.0F), beta.assign(x.channels, 0.5F);

@@ -34,7 +34,7 @@ std::vector<float> unit_rows(int64_t rows) {
   return values;
 }
 
-Matrix matrix(const Buffer& buffer) {
+FloatMatrix matrix(const Buffer& buffer) {
   const auto floats = buffer.as<float>();
   return {floats.data(), static_cast<int64_t>(floats.size()) / kColumns, kColumns, kColumns};
 }

@@ -15,7 +15,7 @@
 namespace simclr {
 namespace {
 
-void fill_unit_rows(const Matrix& e) {
+void fill_unit_rows(const FloatMatrix& e) {
   PhiloxStream random(PhiloxKey{1, 2}, 0, 0, 0);
   for (int64_t i = 0; i < e.rows; ++i) {
     double square = 0;
@@ -39,7 +39,7 @@ InfoNceProblem make_problem(int64_t keys, double temperature) {
           .margin = 0.0};
 }
 
-Matrix rows_of(const Buffer& b) {
+FloatMatrix rows_of(const Buffer& b) {
   const auto floats = b.as<float>();
   return {floats.data(), static_cast<int64_t>(floats.size()) / kColumns, kColumns, kColumns};
 }

@@ -32,7 +32,7 @@ void for_each_row(const LossShape& shape, F&& f) {
   }
 }
 
-void write_gradients(const Matrix& grad_z, const LossShape& shape, const ViewPair& views, char** paths) {
+void write_gradients(const FloatMatrix& grad_z, const LossShape& shape, const ViewPair& views, char** paths) {
   std::vector<float> of_view[2];
   for (auto& numbers : of_view) numbers.resize(shape.batch * shape.columns);
   for_each_row(shape, [&](int64_t image, int64_t view, int64_t row) {
@@ -55,14 +55,14 @@ void run(int argc, char** argv) {
 
   const int64_t rows = 2 * shape.batch;
   const Buffer z_memory = context.allocate_elements<float>(rows * shape.columns);
-  const Matrix z{z_memory.as<float>().data(), rows, shape.columns, shape.columns};
+  const FloatMatrix z{z_memory.as<float>().data(), rows, shape.columns, shape.columns};
   for_each_row(shape, [&](int64_t image, int64_t view, int64_t row) {
     for (int64_t c = 0; c < shape.columns; ++c) z.row(row)[c] = static_cast<float>(views.views[view].at(image, c));
   });
 
   const int64_t before_bytes = memory_bytes("VmRSS");
   const Buffer grad_memory = context.allocate_elements<float>(z.elements());
-  const Matrix grad_z{grad_memory.as<float>().data(), z.rows, z.cols, z.stride};
+  const FloatMatrix grad_z{grad_memory.as<float>().data(), z.rows, z.cols, z.stride};
   const auto loss = make_loss(context, collectives, settings, shape);
   double value = 0;
   nlohmann::json seconds = nlohmann::json::array();

@@ -40,13 +40,14 @@ void encoder_step(benchmark::State& state) {
   Images x{nullptr, 8, images / 8, 3, 32, 32};
   const Buffer pixels = context.allocate_elements<float>(x.elements());
   x.data = pixels.as<float>().data();
-  for (int64_t i = 0; i < x.elements(); ++i) x.data[i] = static_cast<float>(i * 7919 % 1000) / 500.0F - 1.0F;
+  for (int64_t i = 0; i < x.elements(); ++i)
+    x.data.as<float>()[i] = static_cast<float>(i * 7919 % 1000) / 500.0F - 1.0F;
   const int64_t stride = padded_cols(net.out_features());
   const Buffer grad = context.allocate_storage(images * stride);
-  const Matrix grad_h{grad.as<float>().data(), images, net.out_features(), stride, context.device().storage()};
-  with_element_type(grad_h.type, [&]<typename T>(T) {
+  const Matrix grad_h{{grad.data(), context.device().storage()}, images, net.out_features(), stride};
+  with_element_type(grad_h.type(), [&]<typename T>(T) {
     for (int64_t i = 0; i < grad_h.elements(); ++i)
-      stored_as<T>(grad_h.data)[i] = element_of<T>(static_cast<float>(i % 7 - 3) * 1e-3F);
+      grad_h.data.as<T>()[i] = element_of<T>(static_cast<float>(i % 7 - 3) * 1e-3F);
   });
 
   const auto step = [&] {

@@ -68,10 +68,10 @@ class Step {
     // The same images whatever the ranks.
     const int64_t first = images_.elements() / geometry_.local_shards * geometry_.first_shard;
     for (int64_t i = 0; i < images_.elements(); ++i)
-      images_.data[i] = static_cast<float>((first + i) * 7919 % 1009) / 500.0F - 1.0F;
+      image_memory_.as<float>()[i] = static_cast<float>((first + i) * 7919 % 1009) / 500.0F - 1.0F;
     grad_z_memory_ = context.allocate_storage(geometry_.local_rows() * padded_cols(columns));
-    grad_z_ = {grad_z_memory_.as<float>().data(), geometry_.local_rows(), columns, padded_cols(columns),
-               context.device().storage()};
+    grad_z_ = {
+        {grad_z_memory_.data(), context.device().storage()}, geometry_.local_rows(), columns, padded_cols(columns)};
   }
 
   double take() {

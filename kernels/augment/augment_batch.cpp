@@ -51,7 +51,8 @@ ScratchNeed render_views_scratch(const Exec& exec, const ViewParams& params, int
 void render_views(const Exec& exec, const ViewParams& params, std::span<const uint8_t> sources, const ViewJobs& jobs,
                   const Images& images) {
   check_params(params);
-  SIMCLR_CHECK(images.channels == 3 && images.height == params.size && images.width == params.size,
+  SIMCLR_CHECK(images.is_in(image_layout_of(exec)) && images.channels == 3 && images.height == params.size &&
+                   images.width == params.size,
                "views of {} pixels as [{}, {}, {}]", params.size, images.channels, images.height, images.width);
   SIMCLR_CHECK(images.shards * images.samples == static_cast<int64_t>(jobs.jobs.size()), "{} jobs for {}x{} views",
                jobs.jobs.size(), images.shards, images.samples);

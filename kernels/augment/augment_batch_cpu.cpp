@@ -12,12 +12,12 @@ ScratchNeed render_views_scratch(const CpuExec&, const ViewParams& params, int64
 
 void render_views(const CpuExec& exec, const ViewParams& params, const uint8_t* sources, const ViewJobs& jobs,
                   const Images& images) {
-  SIMCLR_CHECK(images.type == DataType::kFloat32, "views on the CPU are float32");
+  const auto views = images.as<float>();
   parallel_for(exec, static_cast<int64_t>(jobs.jobs.size()), [&](int64_t k, int thread) {
     const ViewJob& job = jobs.jobs[k];
-    float* out = images.sample(k);  // [3, size, size]
+    float* out = views.sample(k);  // [3, size, size]
     if (job.height == 0) {
-      std::fill_n(out, images.sample_elements(), 0.0f);
+      std::fill_n(out, views.sample_elements(), 0.0f);
       return;
     }
     const PlanarImage image{sources + job.offset, job.height, job.width};

@@ -112,7 +112,7 @@ void render_views(const CudaExec& exec, const ViewParams& params, const uint8_t*
                      .blur_taps = static_cast<int>(params.blur_taps)};
   std::copy(params.mean.begin(), params.mean.end(), how.mean);
   std::copy(params.inverse_std.begin(), params.inverse_std.end(), how.inverse_std);
-  with_storage(images.type, [&]<typename T>(T) { render(exec, sources, jobs, how, stored_as<T>(images.data)); });
+  with_storage(images.type(), [&]<typename T>(T) { render(exec, sources, jobs, how, images.data.as<T>()); });
 }
 
 }  // namespace simclr::detail

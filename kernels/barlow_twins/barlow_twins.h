@@ -54,11 +54,12 @@ void barlow_twins_square_sums(const Exec& exec, const ConstMatrix& z, const Barl
 
 // y [rows, C] float32 and inv_std [2, C] = 1 / sqrt(var + eps), from the global sums and squares. Padding of y is left.
 void barlow_twins_standardize(const Exec& exec, const ConstMatrix& z, const BarlowTwinsProblem& problem,
-                              const double* sums, const double* squares, const Matrix& y, double* inv_std);
+                              const double* sums, const double* squares, const FloatMatrix& y, double* inv_std);
 
 // products [C, C] = this rank's part of B c. The stride of y is the same for every number of shards.
 // FLOPs: 2 * shards * n * C^2.
-void barlow_twins_products(const Exec& exec, const ConstMatrix& y, const BarlowTwinsProblem& problem, float* products);
+void barlow_twins_products(const Exec& exec, const ConstFloatMatrix& y, const BarlowTwinsProblem& problem,
+                           float* products);
 
 // From the global products: L, and for backward radial [2, C], and G / B in place of the products [C, C].
 void barlow_twins_loss(const Exec& exec, const BarlowTwinsProblem& problem, float* products_to_grad, double* radial,
@@ -66,7 +67,7 @@ void barlow_twins_loss(const Exec& exec, const BarlowTwinsProblem& problem, floa
 
 // grad_z = dL/dz, which may be stored as bfloat16; columns from C to the stride are set to zero.
 // grad_c [C, C] = G / B. FLOPs: 4 * shards * n * C^2.
-void barlow_twins_backward(const Exec& exec, const ConstMatrix& y, const BarlowTwinsProblem& problem,
+void barlow_twins_backward(const Exec& exec, const ConstFloatMatrix& y, const BarlowTwinsProblem& problem,
                            const float* grad_c, const double* inv_std, const double* radial, const Matrix& grad_z);
 
 }  // namespace simclr

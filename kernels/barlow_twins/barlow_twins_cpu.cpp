@@ -30,13 +30,13 @@ template <typename TermFn>
 void sum_columns(const CpuExec& exec, const ConstMatrix& z, const BarlowTwinsProblem& p, double* out, TermFn&& term) {
   const int64_t n = p.shard_images, columns = p.columns;
   double* parts = workspace_as<double>(exec, static_cast<size_t>(p.shards * 2 * columns));  // [shards, 2, C]
-  with_element_type(z.type, [&]<typename T>(T) {
+  with_element_type(z.type(), [&]<typename T>(T) {
     parallel_for(exec, p.shards * 2, [&](int64_t part, int) {
       double* sum = parts + part * columns;
       const int64_t view = part % 2 * columns;
       std::fill_n(sum, columns, 0.0);
       for (int64_t i = 0; i < n; ++i) {
-        const T* row = stored_as<T>(z.row(part * n + i));
+        const T* row = z.row(part * n + i).as<T>();
         for (int64_t c = 0; c < columns; ++c) sum[c] += term(static_cast<double>(as_float(row[c])), view + c);
       }
     });
@@ -73,7 +73,7 @@ void square_sums(const CpuExec& exec, const ConstMatrix& z, const BarlowTwinsPro
 }
 
 void standardize(const CpuExec& exec, const ConstMatrix& z, const BarlowTwinsProblem& p, const double* sums,
-                 const double* squares, const Matrix& y, double* inv_std) {
+                 const double* squares, const FloatMatrix& y, double* inv_std) {
   const int64_t n = p.shard_images;
   const auto batch = static_cast<double>(p.batch);
   double* means = workspace_as<double>(exec, static_cast<size_t>(2 * p.columns));  // [2, C]
@@ -81,12 +81,12 @@ void standardize(const CpuExec& exec, const ConstMatrix& z, const BarlowTwinsPro
     means[k] = sums[k] / batch;
     inv_std[k] = 1.0 / std::sqrt(squares[k] / batch + p.eps);
   }
-  with_element_type(z.type, [&]<typename T>(T) {
+  with_element_type(z.type(), [&]<typename T>(T) {
     parallel_for(exec, p.shards * 2, [&](int64_t part, int) {
       const double* mean = means + part % 2 * p.columns;
       const double* inverse = inv_std + part % 2 * p.columns;
       for (int64_t i = part * n; i < (part + 1) * n; ++i) {
-        const T* from = stored_as<T>(z.row(i));
+        const T* from = z.row(i).as<T>();
         float* to = y.row(i);
         for (int64_t c = 0; c < p.columns; ++c)
           to[c] = static_cast<float>((static_cast<double>(as_float(from[c])) - mean[c]) * inverse[c]);
@@ -95,7 +95,7 @@ void standardize(const CpuExec& exec, const ConstMatrix& z, const BarlowTwinsPro
   });
 }
 
-void products(const CpuExec& exec, const ConstMatrix& y, const BarlowTwinsProblem& p, float* products) {
+void products(const CpuExec& exec, const ConstFloatMatrix& y, const BarlowTwinsProblem& p, float* products) {
   const int64_t n = p.shard_images, columns = p.columns, aligned = aligned_elements(kBlock, columns);
   parallel_for(exec, blocks_of(p), [&](int64_t block, int thread) {
     const int64_t first = block * kBlock, count = columns_from(p, first);
@@ -105,7 +105,7 @@ void products(const CpuExec& exec, const ConstMatrix& y, const BarlowTwinsProble
     sum_shards(
         p.shards,
         [&](int64_t shard, int64_t d) {  // y_1^T y_2
-          const ConstMatrix left{y.row(2 * shard * n) + first, n, count, y.stride};
+          const ConstFloatMatrix left{y.row(2 * shard * n) + first, n, count, y.stride};
           gemm(left, Op::kTranspose, y.slice((2 * shard + 1) * n, n), Op::kNone, {},
                {matrix(d), count, columns, columns});
         },
@@ -161,15 +161,15 @@ void loss(const CpuExec& exec, const BarlowTwinsProblem& p, float* c, double* ra
   *loss = p.scale * sum;
 }
 
-void backward(const CpuExec& exec, const ConstMatrix& y, const BarlowTwinsProblem& p, const float* grad_c,
+void backward(const CpuExec& exec, const ConstFloatMatrix& y, const BarlowTwinsProblem& p, const float* grad_c,
               const double* inv_std, const double* radial, const Matrix& grad_z) {
   const int64_t n = p.shard_images, columns = p.columns, blocks = blocks_of(p);
-  with_element_type(grad_z.type, [&]<typename T>(T) {
+  with_element_type(grad_z.type(), [&]<typename T>(T) {
     parallel_for(exec, p.shards * 2 * blocks, [&](int64_t task, int thread) {
       const int64_t part = task / blocks, view = part % 2, first = task % blocks * kBlock;
       const int64_t count = columns_from(p, first);
-      const ConstMatrix other = y.slice((part ^ 1) * n, n);  // [n, C] of the other view
-      const Matrix grad_y{thread_floats(exec, thread, n * count), n, count, count};
+      const ConstFloatMatrix other = y.slice((part ^ 1) * n, n);  // [n, C] of the other view
+      const FloatMatrix grad_y{thread_floats(exec, thread, n * count), n, count, count};
       if (view == 0) {  // y_2 G^T
         gemm(other, Op::kNone, {grad_c + first * columns, count, columns, columns}, Op::kTranspose, {}, grad_y);
       } else {  // y_1 G
@@ -180,7 +180,7 @@ void backward(const CpuExec& exec, const ConstMatrix& y, const BarlowTwinsProble
       for (int64_t i = 0; i < n; ++i) {
         const float* y_row = y.row(part * n + i) + first;
         const float* g_row = grad_y.row(i);
-        T* row = stored_as<T>(grad_z.row(part * n + i));
+        T* row = grad_z.row(part * n + i).as<T>();
         for (int64_t k = 0; k < count; ++k)
           row[first + k] = element_of<T>(static_cast<float>(
               inverse[k] * (static_cast<double>(g_row[k]) - static_cast<double>(y_row[k]) * along_y[k])));

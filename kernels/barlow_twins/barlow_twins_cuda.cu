@@ -97,9 +97,9 @@ void sum_columns(const CudaExec& exec, const ConstMatrix& z, const BarlowTwinsPr
                  double* sums) {
   const int64_t elements = 2 * p.columns;
   double* parts = workspace_as<double>(exec, static_cast<size_t>(p.shards * elements));  // [shards, 2, C]
-  with_storage(z.type, [&]<typename T>(T) {
-    launch(exec, "barlow_twins_sum_columns", tile_grid(p.columns, 2 * p.shards), sum_columns_kernel<T>,
-           stored_as<T>(z.data), shape_of(z, p), global_sums, parts);
+  with_storage(z.type(), [&]<typename T>(T) {
+    launch(exec, "barlow_twins_sum_columns", tile_grid(p.columns, 2 * p.shards), sum_columns_kernel<T>, z.data.as<T>(),
+           shape_of(z, p), global_sums, parts);
   });
   launch(exec, "barlow_twins_add_shards",
          {.blocks = static_cast<unsigned>(ceil_div(elements, kThreads)), .threads = kThreads}, add_shards_kernel, parts,
@@ -217,14 +217,14 @@ void square_sums(const CudaExec& exec, const ConstMatrix& z, const BarlowTwinsPr
 }
 
 void standardize(const CudaExec& exec, const ConstMatrix& z, const BarlowTwinsProblem& p, const double* sums,
-                 const double* squares, const Matrix& y, double* inv_std) {
-  with_storage(z.type, [&]<typename T>(T) {
-    launch(exec, "barlow_twins_standardize", tile_grid(p.columns, 2 * p.shards), standardize_kernel<T>,
-           stored_as<T>(z.data), shape_of(z, p), sums, squares, p.eps, y.data, y.stride, inv_std);
+                 const double* squares, const FloatMatrix& y, double* inv_std) {
+  with_storage(z.type(), [&]<typename T>(T) {
+    launch(exec, "barlow_twins_standardize", tile_grid(p.columns, 2 * p.shards), standardize_kernel<T>, z.data.as<T>(),
+           shape_of(z, p), sums, squares, p.eps, y.data, y.stride, inv_std);
   });
 }
 
-void products(const CudaExec& exec, const ConstMatrix& y, const BarlowTwinsProblem& p, float* products) {
+void products(const CudaExec& exec, const ConstFloatMatrix& y, const BarlowTwinsProblem& p, float* products) {
   const int64_t n = p.shard_images, columns = p.columns, block_rows = cuda_block_rows(columns);
   const int64_t aligned = aligned_elements(block_rows, columns);
   float* waiting = workspace_as<float>(exec, static_cast<size_t>(waiting_sums(p.shards) * aligned));
@@ -255,7 +255,7 @@ void loss(const CudaExec& exec, const BarlowTwinsProblem& p, float* products_to_
   launch(exec, "barlow_twins_sum_losses", {.threads = kThreads}, sum_losses_kernel, losses, columns, p.scale, loss);
 }
 
-void backward(const CudaExec& exec, const ConstMatrix& y, const BarlowTwinsProblem& p, const float* grad_c,
+void backward(const CudaExec& exec, const ConstFloatMatrix& y, const BarlowTwinsProblem& p, const float* grad_c,
               const double* inv_std, const double* radial, const Matrix& grad_z) {
   const int64_t n = p.shard_images, columns = p.columns, part_elements = aligned_elements(n, columns);
   auto* grad_y = workspace_as<float>(exec, static_cast<size_t>(2 * p.shards * part_elements));  // [parts][n, C]
@@ -264,9 +264,9 @@ void backward(const CudaExec& exec, const ConstMatrix& y, const BarlowTwinsProbl
     multiply(exec, {y.row((part ^ 1) * n), y.stride}, {grad_c, columns, op}, n, columns, columns,
              grad_y + part * part_elements);
   }
-  with_storage(grad_z.type, [&]<typename T>(T) {
+  with_storage(grad_z.type(), [&]<typename T>(T) {
     launch(exec, "barlow_twins_finish_backward", tile_grid(grad_z.stride, 2 * p.shards), finish_backward_kernel<T>,
-           grad_y, part_elements, y.data, y.stride, inv_std, radial, shape_of(grad_z, p), stored_as<T>(grad_z.data));
+           grad_y, part_elements, y.data, y.stride, inv_std, radial, shape_of(grad_z, p), grad_z.data.as<T>());
   });
 }
 

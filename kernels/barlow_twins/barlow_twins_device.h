@@ -41,19 +41,19 @@ void sum_shards(int64_t shards, MakeFn&& make, AddFn&& add) {
 void sums(const CpuExec&, const ConstMatrix& z, const BarlowTwinsProblem&, double* sums);
 void square_sums(const CpuExec&, const ConstMatrix& z, const BarlowTwinsProblem&, const double* sums, double* squares);
 void standardize(const CpuExec&, const ConstMatrix& z, const BarlowTwinsProblem&, const double* sums,
-                 const double* squares, const Matrix& y, double* inv_std);
-void products(const CpuExec&, const ConstMatrix& y, const BarlowTwinsProblem&, float* products);
+                 const double* squares, const FloatMatrix& y, double* inv_std);
+void products(const CpuExec&, const ConstFloatMatrix& y, const BarlowTwinsProblem&, float* products);
 void loss(const CpuExec&, const BarlowTwinsProblem&, float* products_to_grad, double* radial, double* loss);
-void backward(const CpuExec&, const ConstMatrix& y, const BarlowTwinsProblem&, const float* grad_c,
+void backward(const CpuExec&, const ConstFloatMatrix& y, const BarlowTwinsProblem&, const float* grad_c,
               const double* inv_std, const double* radial, const Matrix& grad_z);
 
 void sums(const CudaExec&, const ConstMatrix& z, const BarlowTwinsProblem&, double* sums);
 void square_sums(const CudaExec&, const ConstMatrix& z, const BarlowTwinsProblem&, const double* sums, double* squares);
 void standardize(const CudaExec&, const ConstMatrix& z, const BarlowTwinsProblem&, const double* sums,
-                 const double* squares, const Matrix& y, double* inv_std);
-void products(const CudaExec&, const ConstMatrix& y, const BarlowTwinsProblem&, float* products);
+                 const double* squares, const FloatMatrix& y, double* inv_std);
+void products(const CudaExec&, const ConstFloatMatrix& y, const BarlowTwinsProblem&, float* products);
 void loss(const CudaExec&, const BarlowTwinsProblem&, float* products_to_grad, double* radial, double* loss);
-void backward(const CudaExec&, const ConstMatrix& y, const BarlowTwinsProblem&, const float* grad_c,
+void backward(const CudaExec&, const ConstFloatMatrix& y, const BarlowTwinsProblem&, const float* grad_c,
               const double* inv_std, const double* radial, const Matrix& grad_z);
 
 }  // namespace simclr::barlow_twins

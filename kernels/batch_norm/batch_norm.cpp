@@ -9,10 +9,11 @@
 namespace simclr {
 namespace {
 
-void check_groups(const ConstActivation& x, int groups) {
+void check_maps(const Exec& exec, const ConstActivation& x, int groups) {
   SIMCLR_CHECK(groups == 1 || groups == 2, "batch norm has one or two groups of statistics, not {}", groups);
   SIMCLR_CHECK(x.samples % groups == 0, "{} samples a shard cannot be cut into {} views", x.samples, groups);
   SIMCLR_CHECK(x.shards > 0 && x.elements() > 0, "batch norm of nothing");
+  SIMCLR_CHECK(x.is_in(layout_of(exec)), "batch norm of maps in another layout than the device's");
 }
 
 }  // namespace
@@ -27,7 +28,7 @@ ScratchNeed batch_norm_scratch(int64_t shards, int64_t channels, int groups) {
 }
 
 void batch_norm_sums(const Exec& exec, ConstActivation x, int groups, double* sums) {
-  check_groups(x, groups);
+  check_maps(exec, x, groups);
   std::visit([&](const auto& device) { batch_norm::sums(device, x, groups, sums); }, exec);
 }
 
@@ -40,14 +41,14 @@ void batch_norm_statistics(const Exec& exec, const double* sums, int64_t channel
 
 void batch_norm_apply(const Exec& exec, ConstActivation x, BatchNormStatistics s, const BatchNormApply& how,
                       Activation y) {
-  check_groups(x, how.groups);
+  check_maps(exec, x, how.groups);
   SIMCLR_CHECK(x.same_shape(y), "batch norm's output has another shape than its input");
   std::visit([&](const auto& device) { batch_norm::apply(device, x, s, how, y.data); }, exec);
 }
 
 void batch_norm_backward_sums(const Exec& exec, ConstActivation grad_y, ConstActivation x, BatchNormStatistics s,
-                              const BatchNormBackward& how, float* masked, double* sums) {
-  check_groups(x, how.groups);
+                              const BatchNormBackward& how, Elements masked, double* sums) {
+  check_maps(exec, x, how.groups);
   SIMCLR_CHECK(x.same_shape(grad_y), "batch norm's gradient has another shape than its input");
   std::visit([&](const auto& device) { batch_norm::backward_sums(device, grad_y, x, s, how, masked, sums); }, exec);
 }
@@ -63,7 +64,7 @@ void batch_norm_parameter_gradients(const Exec& exec, const double* sums, int64_
 
 void batch_norm_backward_apply(const Exec& exec, ConstActivation grad_y, ConstActivation x, BatchNormStatistics s,
                                const BatchNormBackward& how, const double* sums, int64_t count, Activation grad_x) {
-  check_groups(x, how.groups);
+  check_maps(exec, x, how.groups);
   SIMCLR_CHECK(x.same_shape(grad_y) && x.same_shape(grad_x),
                "batch norm's gradients have another shape than its input");
   std::visit(

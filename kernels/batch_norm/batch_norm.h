@@ -43,9 +43,9 @@ void batch_norm_statistics(const Exec& exec, const double* sums, int64_t channel
 struct BatchNormApply {
   int groups = 1;
   bool relu = false;
-  const float* gamma = nullptr;     // [C]
-  const float* beta = nullptr;      // [C]
-  const float* residual = nullptr;  // like x, or none
+  const float* gamma = nullptr;  // [C]
+  const float* beta = nullptr;   // [C]
+  ConstElements residual{};      // like x, or none
 };
 // y may be x or residual.
 void batch_norm_apply(const Exec& exec, ConstActivation x, BatchNormStatistics statistics, const BatchNormApply& how,
@@ -56,14 +56,14 @@ struct BatchNormBackward {
   const float* gamma = nullptr;  // [C]
   // What fused ReLU let through, neither without ReLU. With a residual, relu_y: the forward output. Without one, beta
   // [C] is enough: y is computed from x again, by the operations of batch_norm_apply, and need not be read.
-  const float* relu_y = nullptr;
+  ConstElements relu_y{};
   const float* beta = nullptr;
   bool has_relu() const { return relu_y || beta; }
 };
 // sums[g][0] = sum g, sums[g][1] = sum g*(x - mean) over this rank's shards. masked, when given, receives g
 // (it may be grad_y itself) and is then what batch_norm_backward_apply takes, with relu_y and beta left out.
 void batch_norm_backward_sums(const Exec& exec, ConstActivation grad_y, ConstActivation x,
-                              BatchNormStatistics statistics, const BatchNormBackward& how, float* masked,
+                              BatchNormStatistics statistics, const BatchNormBackward& how, Elements masked,
                               double* sums);
 
 // grad_gamma, grad_beta [C] from the global sums (already global: not to be summed over ranks again).

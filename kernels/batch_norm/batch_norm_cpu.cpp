@@ -165,16 +165,12 @@ SIMCLR_MULTIVERSION void backward_apply_any(int, const Bfloat16* grad_y, const B
 
 // Address of element i, or none where there is no array.
 template <typename T>
-const T* at_or_none(const float* p, int64_t i) {
-  return p ? stored_as<T>(p) + i : nullptr;
-}
-template <typename T>
-T* at_or_none(float* p, int64_t i) {
-  return p ? stored_as<T>(p) + i : nullptr;
+T* at_or_none(T* p, int64_t i) {
+  return p ? p + i : nullptr;
 }
 
 void check_type(const ConstActivation& x) {
-  SIMCLR_CHECK(x.type == DataType::kFloat32 || channel_block() == 16, "bfloat16 in blocks of {} channels",
+  SIMCLR_CHECK(x.type() == DataType::kFloat32 || channel_block() == 16, "bfloat16 in blocks of {} channels",
                channel_block());
 }
 
@@ -235,9 +231,10 @@ void sums(const CpuExec& exec, ConstActivation x, int groups, double* sums) {
   check_type(x);
   const auto block = static_cast<int>(channel_block());
   const int64_t padded = x.padded_channels();
-  with_element_type(x.type, [&]<typename T>(T) {
+  with_element_type(x.type(), [&]<typename T>(T) {
+    const T* from = x.data.as<T>();
     sum_over_shards(exec, x, groups, sums, [&](int64_t first, Maps maps, int64_t c, int, double* part) {
-      forward_any(block, stored_as<T>(x.data) + first, maps, part + c, part + padded + c);
+      forward_any(block, from + first, maps, part + c, part + padded + c);
     });
   });
 }
@@ -258,22 +255,23 @@ void statistics(const CpuExec&, const double* sums, int64_t padded, int groups, 
   }
 }
 
-void apply(const CpuExec& exec, ConstActivation x, BatchNormStatistics s, const BatchNormApply& how, float* y) {
+void apply(const CpuExec& exec, ConstActivation x, BatchNormStatistics s, const BatchNormApply& how, Elements y) {
   check_type(x);
   const int64_t padded = x.padded_channels(), rows = x.height * x.width;
   const auto block = static_cast<int>(channel_block());
   const Coefficients coefficients(x, s, how.groups, how.gamma, how.beta,
                                   workspace_as<float>(exec, static_cast<size_t>((how.groups + 1) * padded)));
-  with_element_type(x.type, [&]<typename T>(T) {
+  with_element_type(x.type(), [&]<typename T>(T) {
+    const T *from = x.data.as<T>(), *residual = how.residual.as<T>();
+    T* to = y.as<T>();
     for_each_map(exec, x, how.groups, [&](int64_t at, int64_t g, int64_t c) {
-      apply_any(block, stored_as<T>(x.data) + at, at_or_none<T>(how.residual, at), coefficients.at(g, c), how.relu,
-                rows, stored_as<T>(y) + at);
+      apply_any(block, from + at, at_or_none(residual, at), coefficients.at(g, c), how.relu, rows, to + at);
     });
   });
 }
 
 void backward_sums(const CpuExec& exec, ConstActivation grad_y, ConstActivation x, BatchNormStatistics s,
-                   const BatchNormBackward& how, float* masked, double* sums) {
+                   const BatchNormBackward& how, Elements masked, double* sums) {
   check_type(x);
   const auto block = static_cast<int>(channel_block());
   const int64_t padded = x.padded_channels();
@@ -281,11 +279,12 @@ void backward_sums(const CpuExec& exec, ConstActivation grad_y, ConstActivation 
   const int64_t parts = x.shards * how.groups * 2 * padded;
   double* after = workspace_as<double>(exec, static_cast<size_t>(parts + (how.groups + 1) * padded)) + parts;
   const Coefficients coefficients(x, s, how.groups, how.gamma, how.beta, reinterpret_cast<float*>(after));
-  with_element_type(x.type, [&]<typename T>(T) {
+  with_element_type(x.type(), [&]<typename T>(T) {
+    const T *gradients = grad_y.data.as<T>(), *relu_y = how.relu_y.as<T>(), *inputs = x.data.as<T>();
+    T* passed = masked.as<T>();
     sum_over_shards(exec, x, how.groups, sums, [&](int64_t first, Maps maps, int64_t c, int g, double* part) {
-      backward_any(block, stored_as<T>(grad_y.data) + first, at_or_none<T>(how.relu_y, first),
-                   stored_as<T>(x.data) + first, coefficients.at(g, c), how.has_relu(), maps,
-                   at_or_none<T>(masked, first), part + c, part + padded + c);
+      backward_any(block, gradients + first, at_or_none(relu_y, first), inputs + first, coefficients.at(g, c),
+                   how.has_relu(), maps, at_or_none(passed, first), part + c, part + padded + c);
     });
   });
 }
@@ -305,7 +304,7 @@ void parameter_gradients(const CpuExec&, const double* sums, int64_t channels, i
 }
 
 void backward_apply(const CpuExec& exec, ConstActivation grad_y, ConstActivation x, BatchNormStatistics s,
-                    const BatchNormBackward& how, const double* sums, int64_t count, float* grad_x) {
+                    const BatchNormBackward& how, const double* sums, int64_t count, Elements grad_x) {
   check_type(x);
   const int64_t padded = x.padded_channels(), rows = x.height * x.width;
   const auto block = static_cast<int>(channel_block());
@@ -323,12 +322,13 @@ void backward_apply(const CpuExec& exec, ConstActivation grad_y, ConstActivation
       c0[k] = static_cast<float>(-a * grad_beta / static_cast<double>(count));
     }
   }
-  with_element_type(x.type, [&]<typename T>(T) {
+  with_element_type(x.type(), [&]<typename T>(T) {
+    const T *gradients = grad_y.data.as<T>(), *relu_y = how.relu_y.as<T>(), *inputs = x.data.as<T>();
+    T* to = grad_x.as<T>();
     for_each_map(exec, x, how.groups, [&](int64_t at, int64_t g, int64_t c) {
       const int64_t k = g * padded + c;
-      backward_apply_any(block, stored_as<T>(grad_y.data) + at, at_or_none<T>(how.relu_y, at),
-                         stored_as<T>(x.data) + at, coefficients.at(g, c), how.has_relu(), slope + k, c1 + k, c0 + k,
-                         rows, stored_as<T>(grad_x) + at);
+      backward_apply_any(block, gradients + at, at_or_none(relu_y, at), inputs + at, coefficients.at(g, c),
+                         how.has_relu(), slope + k, c1 + k, c0 + k, rows, to + at);
     });
   });
 }

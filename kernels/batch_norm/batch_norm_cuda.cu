@@ -123,13 +123,13 @@ void statistics(const CudaExec& exec, const double* sums, int64_t padded, int gr
          static_cast<double>(count), eps, s.mean, s.inv_std, s.var);
 }
 
-void apply(const CudaExec& exec, ConstActivation x, BatchNormStatistics s, const BatchNormApply& how, float* y) {
+void apply(const CudaExec& exec, ConstActivation x, BatchNormStatistics s, const BatchNormApply& how, Elements y) {
   Maps maps = maps_of(x, how.groups);
   maps.chunk_rows = kApplyRows;
-  with_storage(x.type, [&]<typename T>(T) {
+  with_storage(x.type(), [&]<typename T>(T) {
     launch(exec, "batch_norm_apply", grid_of(maps, x.shards), apply_kernel<T>, maps,
-           Affine{s.mean, s.inv_std, how.gamma, how.beta, x.channels}, stored_as<T>(x.data), stored_as<T>(how.residual),
-           how.relu, stored_as<T>(y));
+           Affine{s.mean, s.inv_std, how.gamma, how.beta, x.channels}, x.data.as<T>(), how.residual.as<T>(), how.relu,
+           y.as<T>());
   });
 }
 
@@ -140,13 +140,13 @@ void parameter_gradients(const CudaExec& exec, const double* sums, int64_t chann
 }
 
 void backward_apply(const CudaExec& exec, ConstActivation grad_y, ConstActivation x, BatchNormStatistics s,
-                    const BatchNormBackward& how, const double* sums, int64_t count, float* grad_x) {
+                    const BatchNormBackward& how, const double* sums, int64_t count, Elements grad_x) {
   Maps maps = maps_of(x, how.groups);
   maps.chunk_rows = kApplyRows;
-  with_storage(x.type, [&]<typename T>(T) {
+  with_storage(x.type(), [&]<typename T>(T) {
     launch(exec, "batch_norm_backward_apply", grid_of(maps, x.shards), backward_apply_kernel<T>, maps,
-           Affine{s.mean, s.inv_std, how.gamma, how.beta, x.channels}, how.has_relu(), stored_as<T>(grad_y.data),
-           stored_as<T>(how.relu_y), stored_as<T>(x.data), sums, static_cast<double>(count), stored_as<T>(grad_x));
+           Affine{s.mean, s.inv_std, how.gamma, how.beta, x.channels}, how.has_relu(), grad_y.data.as<T>(),
+           how.relu_y.as<T>(), x.data.as<T>(), sums, static_cast<double>(count), grad_x.as<T>());
   });
 }
 

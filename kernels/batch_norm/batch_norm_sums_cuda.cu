@@ -146,8 +146,8 @@ void sum_over_shards(const CudaExec& exec, const ConstActivation& x, int groups,
 }  // namespace
 
 void sums(const CudaExec& exec, ConstActivation x, int groups, double* sums) {
-  with_storage(x.type, [&]<typename T>(T) {
-    const T* data = stored_as<T>(x.data);
+  with_storage(x.type(), [&]<typename T>(T) {
+    const T* data = x.data.as<T>();
     sum_over_shards(exec, x, groups, data, sums, [&](const Maps& maps, const Grid& grid, double* partial) {
       launch(exec, "batch_norm_forward_chunks", grid, forward_chunks_kernel<T>, maps, data, partial);
     });
@@ -155,13 +155,13 @@ void sums(const CudaExec& exec, ConstActivation x, int groups, double* sums) {
 }
 
 void backward_sums(const CudaExec& exec, ConstActivation grad_y, ConstActivation x, BatchNormStatistics s,
-                   const BatchNormBackward& how, float* masked, double* sums) {
-  with_storage(x.type, [&]<typename T>(T) {
+                   const BatchNormBackward& how, Elements masked, double* sums) {
+  with_storage(x.type(), [&]<typename T>(T) {
     const T* none = nullptr;  // these sums are about zero
     sum_over_shards(exec, x, how.groups, none, sums, [&](const Maps& maps, const Grid& grid, double* partial) {
       launch(exec, "batch_norm_backward_chunks", grid, backward_chunks_kernel<T>, maps,
-             Affine{s.mean, s.inv_std, how.gamma, how.beta, x.channels}, how.has_relu(), stored_as<T>(grad_y.data),
-             stored_as<T>(how.relu_y), stored_as<T>(x.data), stored_as<T>(masked), partial);
+             Affine{s.mean, s.inv_std, how.gamma, how.beta, x.channels}, how.has_relu(), grad_y.data.as<T>(),
+             how.relu_y.as<T>(), x.data.as<T>(), masked.as<T>(), partial);
     });
   });
 }

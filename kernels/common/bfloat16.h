@@ -6,12 +6,16 @@
 #include <bit>
 #include <cstdint>
 
-#include "kernels/common/data_type.h"
+#include "kernels/common/elements.h"
 
 namespace simclr {
 
 struct Bfloat16 {
   uint16_t bits;
+};
+template <>
+struct DataTypeOf<Bfloat16> {
+  static constexpr DataType value = DataType::kBfloat16;
 };
 
 [[gnu::always_inline]] inline float as_float(float v) {
@@ -41,7 +45,7 @@ template <typename T>
 // to[i] = from[i], rounded.
 void to_bfloat16(const float* from, int64_t count, Bfloat16* to);
 
-// Calls f(T()) with the type that `type` stands for; stored_as<T>() (data_type.h) is for the addresses.
+// Calls f(T()) with the type that `type` stands for.
 template <typename F>
 void with_element_type(DataType type, F&& f) {
   if (type == DataType::kBfloat16) {

@@ -5,6 +5,7 @@
 
 #include "kernels/common/data_type.h"
 #include "kernels/common/error.h"
+#include "kernels/common/layout.h"
 
 namespace simclr {
 
@@ -19,8 +20,10 @@ struct CpuExec {
   std::byte* thread_scratch = nullptr;
   size_t thread_scratch_bytes = 0;
 
-  // What feature maps and matrices of the network are stored as. Images are float32 in every precision.
+  // How feature maps are stored, and matrices of the network. Images are float32 in every precision.
   DataType storage() const { return precision == Precision::kBf16 ? DataType::kBfloat16 : DataType::kFloat32; }
+  Layout layout() const { return Layout::kBlocked; }
+  Layout image_layout() const { return Layout::kNchw; }
 
   std::byte* scratch_of(int thread) const {
     return thread_scratch + static_cast<size_t>(thread) * thread_scratch_bytes;

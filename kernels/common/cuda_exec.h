@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "kernels/common/data_type.h"
+#include "kernels/common/layout.h"
 
 // The toolkit's own types behind cudaStream_t, cublasHandle_t and cudnnHandle_t.
 struct CUstream_st;
@@ -24,11 +25,10 @@ struct CudaExec {
   std::byte* workspace = nullptr;
   size_t workspace_bytes = 0;
 
-  // What feature maps and matrices of the network are stored as.
+  // How feature maps, matrices of the network and images are stored.
   DataType storage() const { return precision == Precision::kBf16 ? DataType::kBfloat16 : DataType::kFloat32; }
+  Layout layout() const { return Layout::kNhwc; }
+  Layout image_layout() const { return Layout::kNhwc; }
 };
-
-// Channels of an image on the device: NHWC with channels 3..7 zero, so that every row of pixels is aligned.
-inline constexpr int kCudaImageChannels = 8;
 
 }  // namespace simclr

@@ -19,6 +19,17 @@ struct ScratchNeed {
   void widen(const ScratchNeed& other);
 };
 
+// How the Exec's device stores feature maps and matrices of the network.
+inline DataType storage_of(const Exec& exec) {
+  return std::visit([](const auto& device) { return device.storage(); }, exec);
+}
+inline Layout layout_of(const Exec& exec) {
+  return std::visit([](const auto& device) { return device.layout(); }, exec);
+}
+inline Layout image_layout_of(const Exec& exec) {
+  return std::visit([](const auto& device) { return device.image_layout(); }, exec);
+}
+
 // The workspace as count elements of T; SIMCLR_CHECKs that it is large enough.
 template <typename T, typename DeviceExec>
 T* workspace_as(const DeviceExec& exec, size_t count) {

@@ -33,14 +33,15 @@ Sizes check(const ConstMatrix& a, Op op_a, const ConstMatrix& b, Op op_b, const 
 // op(m) [rows, cols]
 dnnl::memory::desc operand_desc(const ConstMatrix& m, Op op) {
   using Type = dnnl::memory::data_type;
-  const Type type = m.type == DataType::kBfloat16 ? Type::bf16 : Type::f32;
+  const Type type = m.type() == DataType::kBfloat16 ? Type::bf16 : Type::f32;
   if (op == Op::kNone) return {{m.rows, m.cols}, type, dnnl::memory::dims{m.stride, 1}};
   return {{m.cols, m.rows}, type, dnnl::memory::dims{1, m.stride}};
 }
 
 }  // namespace
 
-void gemm(const ConstMatrix& a, Op op_a, const ConstMatrix& b, Op op_b, GemmScale scale, const Matrix& c) {
+void gemm(const ConstFloatMatrix& a, Op op_a, const ConstFloatMatrix& b, Op op_b, GemmScale scale,
+          const FloatMatrix& c) {
   const auto [m, n, k] = check(a, op_a, b, op_b, c);
   const bool a_plain = op_a == Op::kNone, b_plain = op_b == Op::kNone;
   const dnnl_status_t status = dnnl_sgemm(a_plain ? 'N' : 'T', b_plain ? 'N' : 'T', m, n, k, scale.alpha, a.data,
@@ -51,9 +52,9 @@ void gemm(const ConstMatrix& a, Op op_a, const ConstMatrix& b, Op op_b, GemmScal
   }
 }
 
-void gemm_bfloat16(const ConstMatrix& a, Op op_a, const ConstMatrix& b, Op op_b, const float* bias, const Matrix& c) {
+void gemm_bfloat16(const Bfloat16Matrix& a, Op op_a, const Bfloat16Matrix& b, Op op_b, const float* bias,
+                   const Matrix& c) {
   const auto [m, n, k] = check(a, op_a, b, op_b, c);
-  SIMCLR_CHECK(a.type == DataType::kBfloat16 && b.type == DataType::kBfloat16, "factors that are not bfloat16");
   onednn::guarded("product of bfloat16", [&, n = n] {
     using dnnl::memory;
     const auto& engine = onednn::cpu_engine();
@@ -62,11 +63,12 @@ void gemm_bfloat16(const ConstMatrix& a, Op op_a, const ConstMatrix& b, Op op_b,
     const memory::desc bias_desc =
         bias ? memory::desc({1, n}, memory::data_type::f32, memory::dims{n, 1}) : memory::desc();
     const dnnl::matmul product(onednn::describe_matmul(engine, a_desc, b_desc, bias_desc, c_desc));
-    const auto at = [&](const memory::desc& desc, const float* data) {  // the library takes inputs as void*
-      return memory(desc, engine, const_cast<float*>(data));
+    const auto at = [&](const memory::desc& desc, const void* data) {  // the library takes inputs as void*
+      return memory(desc, engine, const_cast<void*>(data));
     };
-    std::unordered_map<int, memory> args = {
-        {DNNL_ARG_SRC, at(a_desc, a.data)}, {DNNL_ARG_WEIGHTS, at(b_desc, b.data)}, {DNNL_ARG_DST, at(c_desc, c.data)}};
+    std::unordered_map<int, memory> args = {{DNNL_ARG_SRC, at(a_desc, a.data)},
+                                            {DNNL_ARG_WEIGHTS, at(b_desc, b.data)},
+                                            {DNNL_ARG_DST, at(c_desc, c.data.address())}};
     if (bias) args.emplace(DNNL_ARG_BIAS, at(bias_desc, bias));
     product.execute(onednn::thread_stream(), args);
     onednn::thread_stream().wait();

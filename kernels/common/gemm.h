@@ -2,6 +2,7 @@
 // infonce).
 #pragma once
 
+#include "kernels/common/bfloat16.h"
 #include "kernels/common/views.h"
 
 namespace simclr {
@@ -19,10 +20,14 @@ struct GemmScale {
 // there, which is checked): the bits of c are then a function of sizes, strides, ops and values, and neither of the
 // thread count nor of what other threads do. They are NOT promised to be the same when m, n or k is cut differently.
 // oneDNN takes packing memory of its own during the call. A failure throws Error(kDevice).
-void gemm(const ConstMatrix& a, Op op_a, const ConstMatrix& b, Op op_b, GemmScale scale, const Matrix& c);
+void gemm(const ConstFloatMatrix& a, Op op_a, const ConstFloatMatrix& b, Op op_b, GemmScale scale,
+          const FloatMatrix& c);
 
-// c = op(a) * op(b) [+ bias in every row]          a and b bfloat16, c bfloat16 or float32, bias [n] float32 or none
+using Bfloat16Matrix = MatrixView<const Bfloat16*>;
+
+// c = op(a) * op(b) [+ bias in every row]          c bfloat16 or float32, bias [n] float32 or none
 // Products are exact and sums single precision; a bfloat16 c is rounded once, after the bias. The rest as for gemm().
-void gemm_bfloat16(const ConstMatrix& a, Op op_a, const ConstMatrix& b, Op op_b, const float* bias, const Matrix& c);
+void gemm_bfloat16(const Bfloat16Matrix& a, Op op_a, const Bfloat16Matrix& b, Op op_b, const float* bias,
+                   const Matrix& c);
 
 }  // namespace simclr

@@ -6,9 +6,14 @@
 
 #include <cstdint>
 
-#include "kernels/common/data_type.h"
+#include "kernels/common/elements.h"
 
 namespace simclr {
+
+template <>
+struct DataTypeOf<__nv_bfloat16> {
+  static constexpr DataType value = DataType::kBfloat16;
+};
 
 __device__ inline float to_float(float v) {
   return v;
@@ -59,7 +64,7 @@ __device__ inline float relu_of(float v) {
   return v < 0.0F ? 0.0F : v;
 }
 
-// Calls f(T()) with the type that `type` stands for; an address in a view becomes one of that type by stored_as<T>.
+// Calls f(T()) with the type that `type` stands for.
 template <typename F>
 void with_storage(DataType type, F&& f) {
   if (type == DataType::kBfloat16) {

@@ -22,19 +22,23 @@ void check_output(const Conv2dParams& p, const ConstActivation& y) {
                y.height, y.width, p.shards, p.samples, p.out_channels, p.out_height(), p.out_width());
 }
 
-// Views hold what the device stores; images are float32 on the CPU.
-void check_types(const Exec& exec, DataType x, bool images, DataType y) {
-  const DataType stored = std::visit([](const auto& device) { return device.storage(); }, exec);
-  const DataType wanted = images && std::holds_alternative<CpuExec>(exec) ? DataType::kFloat32 : stored;
-  SIMCLR_CHECK(x == wanted && y == stored, "maps of {} and {} bytes an element, the device stores {} and {}",
-               size_of(x), size_of(y), size_of(wanted), size_of(stored));
+// Views hold what the device stores, as it stores it; images are float32 on the CPU.
+template <typename View>
+void check_storage(const Exec& exec, const View& x, bool images, const ConstActivation& y) {
+  const DataType stored = storage_of(exec);
+  const DataType expected = images && std::holds_alternative<CpuExec>(exec) ? DataType::kFloat32 : stored;
+  SIMCLR_CHECK(x.type() == expected && y.type() == stored,
+               "maps of {} and {} bytes an element, the device stores {} and {}", size_of(x.type()), size_of(y.type()),
+               size_of(expected), size_of(stored));
+  SIMCLR_CHECK(x.is_in(images ? image_layout_of(exec) : layout_of(exec)) && y.is_in(layout_of(exec)),
+               "maps in another layout than the device's");
 }
 
 template <typename View>
 void forward(const Exec& exec, const Conv2dPlan& plan, const View& x, bool images, const float* weight, Activation y) {
   check_input(plan.params(), x, images);
   check_output(plan.params(), y);
-  check_types(exec, x.type, images, y.type);
+  check_storage(exec, x, images, y);
   std::visit([&](const auto& device) { conv2d::forward(device, plan, x.data, weight, y.data); }, exec);
 }
 
@@ -43,7 +47,7 @@ void backward_weights(const Exec& exec, const Conv2dPlan& plan, const View& x, b
                       float* grad_weight) {
   check_input(plan.params(), x, images);
   check_output(plan.params(), grad_y);
-  check_types(exec, x.type, images, grad_y.type);
+  check_storage(exec, x, images, grad_y);
   std::visit([&](const auto& device) { conv2d::backward_weights(device, plan, x.data, grad_y.data, grad_weight); },
              exec);
 }
@@ -76,7 +80,7 @@ void conv2d_backward_data(const Exec& exec, const Conv2dPlan& plan, ConstActivat
                           Activation grad_x) {
   check_output(plan.params(), grad_y);
   check_input(plan.params(), grad_x, false);
-  check_types(exec, grad_x.type, false, grad_y.type);
+  check_storage(exec, grad_x, false, grad_y);
   std::visit([&](const auto& device) { conv2d::backward_data(device, plan, grad_y.data, weight, grad_x.data); }, exec);
 }
 

@@ -51,12 +51,14 @@ Workspace cut_workspace(const CpuExec& exec, const CpuConv2dPlan& c, size_t pack
 }
 
 // The convolution's input as the library takes it: itself, or images rounded into the workspace.
-const void* library_input(const CpuExec& exec, const CpuConv2dPlan& c, const float* x) {
-  if (!c.rounds_images) return x;
+const void* library_input(const CpuExec& exec, const CpuConv2dPlan& c, ConstElements x) {
+  if (!c.rounds_images) return x.address();
+  const float* from = x.as<float>();
   Bfloat16* images = cut_workspace(exec, c, 0).images;
   const auto& p = c.params();
   const int64_t each = p.in_channels * p.height * p.width;
-  parallel_for(exec, p.shards * p.samples, [&](int64_t i, int) { to_bfloat16(x + i * each, each, images + i * each); });
+  parallel_for(exec, p.shards * p.samples,
+               [&](int64_t i, int) { to_bfloat16(from + i * each, each, images + i * each); });
   return images;
 }
 
@@ -154,24 +156,24 @@ std::unique_ptr<Conv2dPlan> make_plan(const CpuExec& exec, const Conv2dParams& p
                          [&] { return std::make_unique<CpuConv2dPlan>(params, exec.storage(), choice); });
 }
 
-void forward(const CpuExec& exec, const Conv2dPlan& plan, const float* x, const float* weight, float* y) {
+void forward(const CpuExec& exec, const Conv2dPlan& plan, ConstElements x, const float* weight, Elements y) {
   const auto& c = cpu(plan);
   onednn::guarded("convolution forward", [&] {
     const void* weights = pack_weights(exec, c, weight, Pass::kForward, c.forward);
-    convolve(exec, c, c.forward, {c.x, library_input(exec, c, x)}, weights, {c.y, y});
+    convolve(exec, c, c.forward, {c.x, library_input(exec, c, x)}, weights, {c.y, y.address()});
   });
 }
 
-void backward_data(const CpuExec& exec, const Conv2dPlan& plan, const float* grad_y, const float* weight,
-                   float* grad_x) {
+void backward_data(const CpuExec& exec, const Conv2dPlan& plan, ConstElements grad_y, const float* weight,
+                   Elements grad_x) {
   const auto& c = cpu(plan);
   onednn::guarded("convolution backward data", [&] {
     const void* weights = pack_weights(exec, c, weight, Pass::kBackwardData, c.backward_data);
-    convolve(exec, c, c.backward_data, {c.y, grad_y}, weights, {c.x, grad_x});
+    convolve(exec, c, c.backward_data, {c.y, grad_y.address()}, weights, {c.x, grad_x.address()});
   });
 }
 
-void backward_weights(const CpuExec& exec, const Conv2dPlan& plan, const float* x, const float* grad_y,
+void backward_weights(const CpuExec& exec, const Conv2dPlan& plan, ConstElements x, ConstElements grad_y,
                       float* grad_weight) {
   const auto& c = cpu(plan);
   onednn::guarded("convolution backward weights", [&] {
@@ -183,7 +185,7 @@ void backward_weights(const CpuExec& exec, const Conv2dPlan& plan, const float* 
     };
     const void* input = library_input(exec, c, x);
     const CpuBackwardWeights& convolution = c.backward_weights;
-    const Maps all_x{c.x, input}, all_y{c.y, grad_y};
+    const Maps all_x{c.x, input}, all_y{c.y, grad_y.address()};
     parallel_for(exec, shards, [&](int64_t s, int thread) {
       ThreadScratch scratch(exec, thread, thread_bytes(convolution));
       const memory scratchpad = scratch.take(scratchpad_desc(convolution.scratch_bytes));

@@ -146,33 +146,34 @@ std::unique_ptr<Conv2dPlan> make_plan(const CudaExec& exec, const Conv2dParams& 
   return std::make_unique<CudaConv2dPlan>(exec, params, choice);
 }
 
-void forward(const CudaExec& exec, const Conv2dPlan& plan, const float* x, const float* weight, float* y) {
+void forward(const CudaExec& exec, const Conv2dPlan& plan, ConstElements x, const float* weight, Elements y) {
   const auto& c = cuda(plan);
   const Workspace workspace = cut_workspace(exec, c, 1);
   store_filter(exec, c.filter, weight, workspace.filters);
   for (int64_t s = 0; s < c.params().shards; ++s)
-    c.run(exec, cudnn::ConvPass::kForward, shard_of(x, s, c.x_shard_bytes()), workspace.filters,
-          shard_of(y, s, c.y_shard_bytes()), workspace.library);
+    c.run(exec, cudnn::ConvPass::kForward, shard_of(x.address(), s, c.x_shard_bytes()), workspace.filters,
+          shard_of(y.address(), s, c.y_shard_bytes()), workspace.library);
 }
 
-void backward_data(const CudaExec& exec, const Conv2dPlan& plan, const float* grad_y, const float* weight,
-                   float* grad_x) {
+void backward_data(const CudaExec& exec, const Conv2dPlan& plan, ConstElements grad_y, const float* weight,
+                   Elements grad_x) {
   const auto& c = cuda(plan);
   const Workspace workspace = cut_workspace(exec, c, 1);
   store_filter(exec, c.filter, weight, workspace.filters);
   for (int64_t s = 0; s < c.params().shards; ++s)
-    c.run(exec, cudnn::ConvPass::kBackwardData, shard_of(grad_x, s, c.x_shard_bytes()), workspace.filters,
-          shard_of(grad_y, s, c.y_shard_bytes()), workspace.library);
+    c.run(exec, cudnn::ConvPass::kBackwardData, shard_of(grad_x.address(), s, c.x_shard_bytes()), workspace.filters,
+          shard_of(grad_y.address(), s, c.y_shard_bytes()), workspace.library);
 }
 
-void backward_weights(const CudaExec& exec, const Conv2dPlan& plan, const float* x, const float* grad_y,
+void backward_weights(const CudaExec& exec, const Conv2dPlan& plan, ConstElements x, ConstElements grad_y,
                       float* grad_weight) {
   const auto& c = cuda(plan);
   const int64_t shards = c.params().shards;
   const Workspace workspace = cut_workspace(exec, c, shards);
   for (int64_t s = 0; s < shards; ++s)
-    c.run(exec, cudnn::ConvPass::kBackwardFilter, shard_of(x, s, c.x_shard_bytes()),
-          shard_of(workspace.filters, s, c.filter_bytes()), shard_of(grad_y, s, c.y_shard_bytes()), workspace.library);
+    c.run(exec, cudnn::ConvPass::kBackwardFilter, shard_of(x.address(), s, c.x_shard_bytes()),
+          shard_of(workspace.filters, s, c.filter_bytes()), shard_of(grad_y.address(), s, c.y_shard_bytes()),
+          workspace.library);
   sum_stored_gradients(exec, c.filter, workspace.filters, shards,
                        static_cast<int64_t>(c.filter_bytes() / size_of(c.storage)), grad_weight);
 }

@@ -13,7 +13,7 @@ int64_t aligned_shard_elements(const InfoNceProblem& p) {
   return detail::aligned_elements(2 * p.shard_images, p.keys());
 }
 
-void check_matrix(const char* name, const ConstMatrix& m, int64_t rows, int64_t cols) {
+void check_matrix(const char* name, const ConstFloatMatrix& m, int64_t rows, int64_t cols) {
   SIMCLR_CHECK(m.rows == rows && m.cols == cols && m.stride >= cols, "{} is [{}, {}] with stride {}, not [{}, {}]",
                name, m.rows, m.cols, m.stride, rows, cols);
 }
@@ -51,7 +51,7 @@ ScratchNeed infonce_scratch(const InfoNceProblem& p) {
           .thread_bytes = static_cast<size_t>(std::max(anchor_sums, key_sums)) * sizeof(float)};
 }
 
-void infonce_forward(const Exec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
+void infonce_forward(const Exec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,
                      const InfoNceSaved& saved, std::span<double> shard_loss) {
   check_infonce_problem(problem);
   check_saved(problem, saved);
@@ -62,8 +62,8 @@ void infonce_forward(const Exec& exec, const ConstMatrix& e_all, const InfoNcePr
   std::visit([&](const auto& device) { detail::infonce_forward(device, e_all, problem, saved, shard_loss); }, exec);
 }
 
-void infonce_backward(const Exec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
-                      const InfoNceSaved& saved, const Matrix& grad_anchors, const Matrix& grad_keys) {
+void infonce_backward(const Exec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,
+                      const InfoNceSaved& saved, const FloatMatrix& grad_anchors, const FloatMatrix& grad_keys) {
   check_infonce_problem(problem);
   check_saved(problem, saved);
   check_matrix("e_all", e_all, problem.keys(), problem.columns);

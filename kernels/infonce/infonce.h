@@ -39,7 +39,7 @@ struct InfoNceSaved {
   double* negative_weights = nullptr;  // w_i    [shards * 2n]
   double* positive_weights = nullptr;  // v_i    [shards * 2n]
 
-  Matrix shard(const InfoNceProblem& p, int64_t s) const {
+  FloatMatrix shard(const InfoNceProblem& p, int64_t s) const {
     return {exponentials + s * shard_elements, 2 * p.shard_images, p.keys(), p.keys()};
   }
 };
@@ -57,7 +57,7 @@ ScratchNeed infonce_scratch(const InfoNceProblem& problem);
 // e_all [2B, C] holds rows of norm <= 1. FLOPs: 2 * anchors * 2B * C, and anchors * 2B exponentials.
 // NaN in e_all gives NaN losses. Synchronous on the CPU. The sums' order is a function of (B, n, C) alone: bits of a
 // shard depend neither on threads nor on how many shards the rank owns.
-void infonce_forward(const Exec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
+void infonce_forward(const Exec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,
                      const InfoNceSaved& saved, std::span<double> shard_loss);
 
 // After forward with the same e_all, with G = dL/ds of the anchors (the two products of the textbook):
@@ -66,8 +66,8 @@ void infonce_forward(const Exec& exec, const ConstMatrix& e_all, const InfoNcePr
 // dL/de of a row is its anchor row plus the SUM over all ranks of its key row. Shards are combined in tree order.
 // Both outputs are overwritten, columns from C to the stride with zeros; they overlap nothing. FLOPs:
 // 4 * anchors * 2B * C. Leaves `saved` as it was. Synchronous on the CPU.
-void infonce_backward(const Exec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
-                      const InfoNceSaved& saved, const Matrix& grad_anchors, const Matrix& grad_keys);
+void infonce_backward(const Exec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,
+                      const InfoNceSaved& saved, const FloatMatrix& grad_anchors, const FloatMatrix& grad_keys);
 
 // loss = total / keys: L from the sum of all 2B losses, one number each, in the memory of the device, so that a loss
 // need not come to the host within a step. Synchronous on the CPU.
@@ -75,16 +75,16 @@ void infonce_mean_loss(const Exec& exec, const double* total, int64_t keys, doub
 
 // One overload per device; shapes are checked already.
 namespace detail {
-void infonce_forward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
+void infonce_forward(const CpuExec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,
                      const InfoNceSaved& saved, std::span<double> shard_loss);
-void infonce_backward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
-                      const InfoNceSaved& saved, const Matrix& grad_anchors, const Matrix& grad_keys);
+void infonce_backward(const CpuExec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,
+                      const InfoNceSaved& saved, const FloatMatrix& grad_anchors, const FloatMatrix& grad_keys);
 void infonce_mean_loss(const CpuExec& exec, const double* total, int64_t keys, double* loss);
 
-void infonce_forward(const CudaExec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
+void infonce_forward(const CudaExec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,
                      const InfoNceSaved& saved, std::span<double> shard_loss);
-void infonce_backward(const CudaExec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
-                      const InfoNceSaved& saved, const Matrix& grad_anchors, const Matrix& grad_keys);
+void infonce_backward(const CudaExec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,
+                      const InfoNceSaved& saved, const FloatMatrix& grad_anchors, const FloatMatrix& grad_keys);
 void infonce_mean_loss(const CudaExec& exec, const double* total, int64_t keys, double* loss);
 }  // namespace detail
 

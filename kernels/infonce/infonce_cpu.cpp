@@ -85,7 +85,7 @@ struct AnchorResult {
 };
 
 // From similarities s_ij in `row` [2B] to E_ij in the same place.
-AnchorResult finish_row(const ConstMatrix& e_all, const InfoNceProblem& p, int64_t anchor, float* row) {
+AnchorResult finish_row(const ConstFloatMatrix& e_all, const InfoNceProblem& p, int64_t anchor, float* row) {
   const int64_t positive = (anchor + p.batch) % p.keys();
   row[anchor] = row[positive] = -INFINITY;  // exp gives exactly 0: neither is a negative
   const float shift = row_max(row, p.keys());
@@ -101,8 +101,8 @@ AnchorResult finish_row(const ConstMatrix& e_all, const InfoNceProblem& p, int64
 }
 
 // grad holds keys first, first + 1, ...: for those whose positive is an anchor of `shard`, grad_j -= v_pos(j) e_pos(j).
-void subtract_positives(const ConstMatrix& e_all, const InfoNceProblem& p, const InfoNceSaved& saved, int64_t shard,
-                        int64_t first, const Matrix& grad) {
+void subtract_positives(const ConstFloatMatrix& e_all, const InfoNceProblem& p, const InfoNceSaved& saved,
+                        int64_t shard, int64_t first, const FloatMatrix& grad) {
   for (int64_t row = 0; row < 2 * p.shard_images; ++row) {
     const int64_t anchor = p.global_row(shard, row), key = (anchor + p.batch) % p.keys();
     if (key < first || key >= first + grad.rows) continue;
@@ -114,12 +114,12 @@ void subtract_positives(const ConstMatrix& e_all, const InfoNceProblem& p, const
 
 }  // namespace
 
-void infonce_forward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNceProblem& p, const InfoNceSaved& saved,
-                     std::span<double> shard_loss) {
+void infonce_forward(const CpuExec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& p,
+                     const InfoNceSaved& saved, std::span<double> shard_loss) {
   for_each_anchor_block(exec, p, [&](int64_t shard, int64_t first, int64_t rows, int) {
-    const Matrix s = saved.shard(p, shard).slice(first, rows);                    // [rows, 2B]
-    const ConstMatrix e_anchors = e_all.slice(p.global_row(shard, first), rows);  // [rows, C]
-    gemm(e_anchors, Op::kNone, e_all, Op::kTranspose, {}, s);                     // 'ac,bc->ab'
+    const FloatMatrix s = saved.shard(p, shard).slice(first, rows);                    // [rows, 2B]
+    const ConstFloatMatrix e_anchors = e_all.slice(p.global_row(shard, first), rows);  // [rows, C]
+    gemm(e_anchors, Op::kNone, e_all, Op::kTranspose, {}, s);                          // 'ac,bc->ab'
     for (int64_t i = 0; i < rows; ++i) {
       const AnchorResult result = finish_row(e_all, p, p.global_row(shard, first + i), s.row(i));
       const int64_t anchor = shard * 2 * p.shard_images + first + i;
@@ -136,8 +136,8 @@ void infonce_forward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNc
   }
 }
 
-void infonce_backward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNceProblem& p, const InfoNceSaved& saved,
-                      const Matrix& grad_anchors, const Matrix& grad_keys) {
+void infonce_backward(const CpuExec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& p,
+                      const InfoNceSaved& saved, const FloatMatrix& grad_anchors, const FloatMatrix& grad_keys) {
   const int64_t shard_rows = 2 * p.shard_images;
   const int64_t weighted_elements = aligned_elements(shard_rows, p.columns);
   float* weighted = workspace_as<float>(exec, static_cast<size_t>(p.shards * weighted_elements));  // [shards][2n, C]
@@ -145,7 +145,7 @@ void infonce_backward(const CpuExec& exec, const ConstMatrix& e_all, const InfoN
   // Anchor side. s_ij = <e_i, e_j>: ds_ij/de_i = e_j, so grad_i = w_i sum_j E_ij e_j - v_i e_pos(i)      'ab,bc->ac'
   // On the way w_i e_i for the key side, where G^T e_anchors = E^T (w e_anchors) apart from positives.
   for_each_anchor_block(exec, p, [&](int64_t shard, int64_t first, int64_t rows, int thread) {
-    const Matrix sums{thread_floats(exec, thread, rows * p.columns), rows, p.columns, p.columns};  // [rows, C]
+    const FloatMatrix sums{thread_floats(exec, thread, rows * p.columns), rows, p.columns, p.columns};  // [rows, C]
     gemm(saved.shard(p, shard).slice(first, rows), Op::kNone, e_all, Op::kNone, {}, sums);
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t anchor = shard * shard_rows + first + i, global = p.global_row(shard, first + i);
@@ -169,9 +169,9 @@ void infonce_backward(const CpuExec& exec, const ConstMatrix& e_all, const InfoN
     const int64_t block_elements = aligned_elements(rows, p.columns);
     float* sums = thread_floats(exec, thread, p.shards * block_elements);  // [shards][rows, C]
     for (int64_t shard = 0; shard < p.shards; ++shard) {
-      const ConstMatrix e_columns{saved.shard(p, shard).data + first, shard_rows, rows, p.keys()};  // [2n, rows]
-      const ConstMatrix anchors{weighted + shard * weighted_elements, shard_rows, p.columns, p.columns};
-      const Matrix grad{sums + shard * block_elements, rows, p.columns, p.columns};  // [rows, C]
+      const ConstFloatMatrix e_columns{saved.shard(p, shard).data + first, shard_rows, rows, p.keys()};  // [2n, rows]
+      const ConstFloatMatrix anchors{weighted + shard * weighted_elements, shard_rows, p.columns, p.columns};
+      const FloatMatrix grad{sums + shard * block_elements, rows, p.columns, p.columns};  // [rows, C]
       gemm(e_columns, Op::kTranspose, anchors, Op::kNone, {}, grad);
       subtract_positives(e_all, p, saved, shard, first, grad);
     }

@@ -149,19 +149,14 @@ Grid row_grid(int64_t rows, int64_t columns) {
           .threads = static_cast<unsigned>(std::min(kMostThreads, round_up(columns, 32)))};
 }
 
-void check_types(const ConstMatrix& a) {
-  SIMCLR_CHECK(a.type == DataType::kFloat32, "the loss computes in float32");
-}
-
 __global__ void mean_loss_kernel(const double* total, double keys, double* loss) {
   *loss = *total / keys;
 }
 
 }  // namespace
 
-void infonce_forward(const CudaExec& exec, const ConstMatrix& e_all, const InfoNceProblem& p, const InfoNceSaved& saved,
-                     std::span<double> shard_loss) {
-  check_types(e_all);
+void infonce_forward(const CudaExec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& p,
+                     const InfoNceSaved& saved, std::span<double> shard_loss) {
   const int64_t n = p.shard_images;
   for (int64_t shard = 0; shard < p.shards; ++shard) {  // 'ac,bc->ab', the shard's rows of view 1, then of view 2
     const Factor e_anchors{e_all.row(p.global_row(shard, 0)), e_all.stride, CUBLAS_OP_N, p.batch * e_all.stride};
@@ -183,9 +178,8 @@ void infonce_forward(const CudaExec& exec, const ConstMatrix& e_all, const InfoN
   sum_shard_losses(exec, saved.losses, p, shard_loss);
 }
 
-void infonce_backward(const CudaExec& exec, const ConstMatrix& e_all, const InfoNceProblem& p,
-                      const InfoNceSaved& saved, const Matrix& grad_anchors, const Matrix& grad_keys) {
-  check_types(e_all), check_types(grad_anchors), check_types(grad_keys);
+void infonce_backward(const CudaExec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& p,
+                      const InfoNceSaved& saved, const FloatMatrix& grad_anchors, const FloatMatrix& grad_keys) {
   SIMCLR_CHECK(p.shards <= kMostTreeParts, "{} shards, at most {}", p.shards, kMostTreeParts);
   const int64_t shard_rows = 2 * p.shard_images, keys = p.keys(), columns = p.columns;
   const int64_t sums_elements = aligned_elements(shard_rows, columns);

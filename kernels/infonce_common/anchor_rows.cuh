@@ -28,7 +28,7 @@ struct AnchorRows {
   }
 };
 
-inline AnchorRows anchor_rows(const ConstMatrix& e_all, const InfoNceProblem& p) {
+inline AnchorRows anchor_rows(const ConstFloatMatrix& e_all, const InfoNceProblem& p) {
   return {e_all.data, e_all.stride, p.columns, p.batch, p.shard_images, p.first_shard, static_cast<int>(p.shards)};
 }
 

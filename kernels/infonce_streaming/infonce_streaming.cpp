@@ -11,7 +11,7 @@ void check_products(const Exec& exec, const InfoNceProblem& p) {
   SIMCLR_CHECK(p.products == DataType::kFloat32 || !std::holds_alternative<CpuExec>(exec), "CPUs multiply in float32");
 }
 
-void check_matrix(const char* name, const ConstMatrix& m, int64_t rows, int64_t cols) {
+void check_matrix(const char* name, const ConstFloatMatrix& m, int64_t rows, int64_t cols) {
   SIMCLR_CHECK(m.rows == rows && m.cols == cols && m.stride >= cols, "{} is [{}, {}] with stride {}, not [{}, {}]",
                name, m.rows, m.cols, m.stride, rows, cols);
 }
@@ -36,7 +36,7 @@ ScratchNeed streaming_scratch(const InfoNceProblem& p, bool on_gpu) {
           .thread_bytes = static_cast<size_t>(detail::kTile * detail::kTile) * sizeof(float)};
 }
 
-void streaming_forward(const Exec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
+void streaming_forward(const Exec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,
                        const StreamingSaved& saved, std::span<double> shard_loss) {
   check_infonce_problem(problem);
   check_matrix("e_all", e_all, problem.keys(), problem.columns);
@@ -46,8 +46,9 @@ void streaming_forward(const Exec& exec, const ConstMatrix& e_all, const InfoNce
   std::visit([&](const auto& device) { detail::streaming_forward(device, e_all, problem, saved, shard_loss); }, exec);
 }
 
-void streaming_backward(const Exec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
-                        const StreamingSaved& saved, std::span<const double> log_denominators, const Matrix& grad_e) {
+void streaming_backward(const Exec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,
+                        const StreamingSaved& saved, std::span<const double> log_denominators,
+                        const FloatMatrix& grad_e) {
   check_infonce_problem(problem);
   check_matrix("e_all", e_all, problem.keys(), problem.columns);
   check_matrix("grad_e", grad_e, problem.anchors(), problem.columns);

@@ -42,26 +42,29 @@ ScratchNeed streaming_scratch(const InfoNceProblem& problem, bool on_gpu = false
 // FLOPs: 2B * anchors * 2C; on the CPU half of it where the rank owns both sides of a tile, on CUDA three times as many
 // in single precision. Synchronous on the CPU. The sums' order is a function of (B, C) alone: the bits of a row depend
 // neither on threads nor on what the rank owns.
-void streaming_forward(const Exec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
+void streaming_forward(const Exec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,
                        const StreamingSaved& saved, std::span<double> shard_loss);
 
 // grad_e = dL/de of this rank's rows through every role they play on any rank.                       [anchors, C]
 // log_denominators: those of all ranks, gathered in rank order: [2B], shard after shard.
 // Columns from C to the stride are set to zero. FLOPs: twice those of forward and as many again; on CUDA twice, and
 // with more than 512 columns once more for each 512. Leaves `saved` as it was.
-void streaming_backward(const Exec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
-                        const StreamingSaved& saved, std::span<const double> log_denominators, const Matrix& grad_e);
+void streaming_backward(const Exec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,
+                        const StreamingSaved& saved, std::span<const double> log_denominators,
+                        const FloatMatrix& grad_e);
 
 namespace detail {
-void streaming_forward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
+void streaming_forward(const CpuExec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,
                        const StreamingSaved& saved, std::span<double> shard_loss);
-void streaming_backward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
-                        const StreamingSaved& saved, std::span<const double> log_denominators, const Matrix& grad_e);
+void streaming_backward(const CpuExec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,
+                        const StreamingSaved& saved, std::span<const double> log_denominators,
+                        const FloatMatrix& grad_e);
 
-void streaming_forward(const CudaExec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
+void streaming_forward(const CudaExec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,
                        const StreamingSaved& saved, std::span<double> shard_loss);
-void streaming_backward(const CudaExec& exec, const ConstMatrix& e_all, const InfoNceProblem& problem,
-                        const StreamingSaved& saved, std::span<const double> log_denominators, const Matrix& grad_e);
+void streaming_backward(const CudaExec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,
+                        const StreamingSaved& saved, std::span<const double> log_denominators,
+                        const FloatMatrix& grad_e);
 }  // namespace detail
 
 }  // namespace simclr

@@ -123,9 +123,9 @@ __global__ void finish_gradients_kernel(StreamingTask task, const float* gradien
 
 }  // namespace
 
-void streaming_backward(const CudaExec& exec, const ConstMatrix& e_all, const InfoNceProblem& p,
-                        const StreamingSaved& saved, std::span<const double> log_denominators, const Matrix& grad_e) {
-  SIMCLR_CHECK(grad_e.type == DataType::kFloat32, "the loss computes in float32");
+void streaming_backward(const CudaExec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& p,
+                        const StreamingSaved& saved, std::span<const double> log_denominators,
+                        const FloatMatrix& grad_e) {
   const StreamingCudaPlan plan(p);
   const StreamingTask task = task_of(e_all, p, plan);
   auto* workspace = workspace_as<std::byte>(exec, static_cast<size_t>(plan.bytes));

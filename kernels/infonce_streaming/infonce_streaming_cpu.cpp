@@ -58,7 +58,7 @@ struct Work {
 };
 
 // e_all into padded rows and into panels.
-void lay_out_embeddings(const CpuExec& exec, const ConstMatrix& e_all, const Work& w) {
+void lay_out_embeddings(const CpuExec& exec, const ConstFloatMatrix& e_all, const Work& w) {
   parallel_for(exec, w.layout.rows / kPanel, [&](int64_t group, int) {
     float* panel = w.panels + group * kPanel * w.p.columns;  // [C][32]
     for (int64_t r = 0; r < kPanel; ++r) {
@@ -204,7 +204,7 @@ void sum_gradients(const CpuExec& exec, const Work& w) {
 
 }  // namespace
 
-void streaming_forward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNceProblem& p,
+void streaming_forward(const CpuExec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& p,
                        const StreamingSaved& saved, std::span<double> shard_loss) {
   const Work w(exec, p);
   lay_out_embeddings(exec, e_all, w);
@@ -228,8 +228,9 @@ void streaming_forward(const CpuExec& exec, const ConstMatrix& e_all, const Info
   });
 }
 
-void streaming_backward(const CpuExec& exec, const ConstMatrix& e_all, const InfoNceProblem& p,
-                        const StreamingSaved& saved, std::span<const double> log_denominators, const Matrix& grad_e) {
+void streaming_backward(const CpuExec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& p,
+                        const StreamingSaved& saved, std::span<const double> log_denominators,
+                        const FloatMatrix& grad_e) {
   const Work w(exec, p);
   lay_out_embeddings(exec, e_all, w);
   lay_out_denominators(log_denominators, w);

@@ -110,7 +110,7 @@ __global__ void finish_rows_kernel(StreamingTask task, const double* sums, const
 
 }  // namespace
 
-void streaming_forward(const CudaExec& exec, const ConstMatrix& e_all, const InfoNceProblem& p,
+void streaming_forward(const CudaExec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& p,
                        const StreamingSaved& saved, std::span<double> shard_loss) {
   const StreamingCudaPlan plan(p);
   const StreamingTask task = task_of(e_all, p, plan);

@@ -33,8 +33,7 @@ __device__ inline float shifted_exp(const StreamingTask& task, float similarity)
   return exp_of(below * task.scale + below * task.scale_low);
 }
 
-inline StreamingTask task_of(const ConstMatrix& e_all, const InfoNceProblem& p, const StreamingCudaPlan& plan) {
-  SIMCLR_CHECK(e_all.type == DataType::kFloat32, "the loss computes in float32");
+inline StreamingTask task_of(const ConstFloatMatrix& e_all, const InfoNceProblem& p, const StreamingCudaPlan& plan) {
   const double scale = 1 / p.temperature;
   return {.rows = anchor_rows(e_all, p),
           .anchors = p.anchors(),

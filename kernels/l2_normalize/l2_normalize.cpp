@@ -14,16 +14,17 @@ void check_same_shape(const ConstMatrix& a, const ConstMatrix& b, size_t norms) 
 
 }  // namespace
 
-void l2_normalize_forward(const Exec& exec, const ConstMatrix& z, const Matrix& e, std::span<double> norms) {
+void l2_normalize_forward(const Exec& exec, const ConstMatrix& z, const FloatMatrix& e, std::span<double> norms) {
   check_same_shape(z, e, norms.size());
   std::visit([&](const auto& device) { detail::l2_normalize_forward(device, z, e, norms); }, exec);
 }
 
-void l2_normalize_backward(const Exec& exec, const ConstMatrix& e, std::span<const double> norms,
-                           const ConstMatrix& grad_e, const Matrix& grad_z) {
+void l2_normalize_backward(const Exec& exec, const ConstFloatMatrix& e, std::span<const double> norms,
+                           const ConstFloatMatrix& grad_e, const Matrix& grad_z) {
   check_same_shape(e, grad_e, norms.size());
   check_same_shape(e, grad_z, norms.size());
-  SIMCLR_CHECK(e.data != grad_z.data || e.rows == 0, "grad_z overwrites e, which the row still needs");
+  SIMCLR_CHECK(ConstElements(e.data) != ConstElements(grad_z.data) || e.rows == 0,
+               "grad_z overwrites e, which the row still needs");
   std::visit([&](const auto& device) { detail::l2_normalize_backward(device, e, norms, grad_e, grad_z); }, exec);
 }
 

@@ -31,12 +31,11 @@ double dot(const T* a, const T* b, int64_t count) {
 
 }  // namespace
 
-void l2_normalize_forward(const CpuExec& exec, const ConstMatrix& z, const Matrix& e, std::span<double> norms) {
-  SIMCLR_CHECK(e.type == DataType::kFloat32, "unit rows are stored as float32");
-  with_element_type(z.type, [&]<typename T>(T) {
+void l2_normalize_forward(const CpuExec& exec, const ConstMatrix& z, const FloatMatrix& e, std::span<double> norms) {
+  with_element_type(z.type(), [&]<typename T>(T) {
     for_each_row(exec, z.rows, [&](int64_t i) {
-      const T* z_row = stored_as<T>(z.row(i));  // [C]
-      float* e_row = e.row(i);                  // [C]
+      const T* z_row = z.row(i).as<T>();  // [C]
+      float* e_row = e.row(i);            // [C]
       const double norm = std::sqrt(dot(z_row, z_row, z.cols));
       norms[i] = norm;
       const double divisor = norm <= kNormFloor ? kNormFloor : norm;  // a NaN norm stays NaN
@@ -46,15 +45,13 @@ void l2_normalize_forward(const CpuExec& exec, const ConstMatrix& z, const Matri
   });
 }
 
-void l2_normalize_backward(const CpuExec& exec, const ConstMatrix& e, std::span<const double> norms,
-                           const ConstMatrix& grad_e, const Matrix& grad_z) {
-  SIMCLR_CHECK(e.type == DataType::kFloat32 && grad_e.type == DataType::kFloat32,
-               "unit rows and their gradient are stored as float32");
-  with_element_type(grad_z.type, [&]<typename T>(T) {
+void l2_normalize_backward(const CpuExec& exec, const ConstFloatMatrix& e, std::span<const double> norms,
+                           const ConstFloatMatrix& grad_e, const Matrix& grad_z) {
+  with_element_type(grad_z.type(), [&]<typename T>(T) {
     for_each_row(exec, e.rows, [&](int64_t i) {
-      const float* e_row = e.row(i);         // [C]
-      const float* g_row = grad_e.row(i);    // [C]
-      T* out = stored_as<T>(grad_z.row(i));  // [C]
+      const float* e_row = e.row(i);       // [C]
+      const float* g_row = grad_e.row(i);  // [C]
+      T* out = grad_z.row(i).as<T>();      // [C]
       const double norm = norms[i];
       if (norm <= kNormFloor) {
         std::fill(out, out + grad_z.stride, T{});

@@ -64,23 +64,20 @@ __global__ void backward_kernel(const float* e, int64_t e_stride, const double* 
 
 }  // namespace
 
-void l2_normalize_forward(const CudaExec& exec, const ConstMatrix& z, const Matrix& e, std::span<double> norms) {
-  SIMCLR_CHECK(e.type == DataType::kFloat32, "unit rows are stored as float32");
+void l2_normalize_forward(const CudaExec& exec, const ConstMatrix& z, const FloatMatrix& e, std::span<double> norms) {
   if (z.rows == 0) return;
-  with_storage(z.type, [&]<typename T>(T) {
-    launch(exec, "l2_normalize_forward", grid_of(z.rows), forward_kernel<T>, stored_as<T>(z.data), z.stride, z.rows,
-           z.cols, e.data, e.stride, norms.data());
+  with_storage(z.type(), [&]<typename T>(T) {
+    launch(exec, "l2_normalize_forward", grid_of(z.rows), forward_kernel<T>, z.data.as<T>(), z.stride, z.rows, z.cols,
+           e.data, e.stride, norms.data());
   });
 }
 
-void l2_normalize_backward(const CudaExec& exec, const ConstMatrix& e, std::span<const double> norms,
-                           const ConstMatrix& grad_e, const Matrix& grad_z) {
-  SIMCLR_CHECK(e.type == DataType::kFloat32 && grad_e.type == DataType::kFloat32,
-               "unit rows and their gradient are stored as float32");
+void l2_normalize_backward(const CudaExec& exec, const ConstFloatMatrix& e, std::span<const double> norms,
+                           const ConstFloatMatrix& grad_e, const Matrix& grad_z) {
   if (e.rows == 0) return;
-  with_storage(grad_z.type, [&]<typename T>(T) {
+  with_storage(grad_z.type(), [&]<typename T>(T) {
     launch(exec, "l2_normalize_backward", grid_of(e.rows), backward_kernel<T>, e.data, e.stride, norms.data(),
-           grad_e.data, grad_e.stride, e.rows, e.cols, stored_as<T>(grad_z.data), grad_z.stride);
+           grad_e.data, grad_e.stride, e.rows, e.cols, grad_z.data.as<T>(), grad_z.stride);
   });
 }
 

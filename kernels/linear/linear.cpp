@@ -7,7 +7,7 @@ namespace simclr {
 namespace {
 
 void check(int64_t shards, const ConstMatrix& x, const ConstMatrix& y) {
-  SIMCLR_CHECK(shards > 0 && x.rows > 0 && x.rows == y.rows && x.rows % shards == 0 && x.type == y.type,
+  SIMCLR_CHECK(shards > 0 && x.rows > 0 && x.rows == y.rows && x.rows % shards == 0 && x.type() == y.type(),
                "linear: {} and {} rows in {} shards", x.rows, y.rows, shards);
   SIMCLR_CHECK(x.cols > 0 && y.cols > 0 && x.stride >= x.cols && y.stride >= y.cols, "linear: bad matrix width");
 }

@@ -14,58 +14,65 @@ namespace {
 constexpr int64_t kSumChunk = 4096;  // elements that one task of the tree sum takes
 
 void clear_padding(const Matrix& m) {
-  with_element_type(m.type, [&]<typename T>(T) {
+  with_element_type(m.type(), [&]<typename T>(T) {
     for (int64_t i = 0; i < m.rows && m.stride > m.cols; ++i) {
-      T* row = stored_as<T>(m.row(i));
+      T* row = m.row(i).as<T>();
       std::fill(row + m.cols, row + m.stride, T{});
     }
   });
 }
 
-// W [out, in] as a factor of `type`: itself, or rounded into the workspace.
-ConstMatrix weights_as(const CpuExec& exec, DataType type, const float* weight, int64_t out, int64_t in) {
-  if (type == DataType::kFloat32) return {weight, out, in, in};
+// W [out, in], rounded into the workspace.
+Bfloat16Matrix rounded_weights(const CpuExec& exec, const float* weight, int64_t out, int64_t in) {
   auto* rounded = workspace_as<Bfloat16>(exec, static_cast<size_t>(out * in));
   parallel_for(exec, (out * in + kSumChunk - 1) / kSumChunk, [&](int64_t chunk, int) {
     const int64_t begin = chunk * kSumChunk;
     to_bfloat16(weight + begin, std::min(kSumChunk, out * in - begin), rounded + begin);
   });
-  return {reinterpret_cast<const float*>(rounded), out, in, in, type};
+  return {rounded, out, in, in};
+}
+
+// f(rows of shard s of `from`, of `to`) for every shard; T is what both are stored as. Then columns of `to` beyond
+// its width are zero.
+template <typename T, typename F>
+void product_each(const CpuExec& exec, int64_t shards, const ConstMatrix& from, const Matrix& to, F&& f) {
+  const int64_t n = to.rows / shards;
+  parallel_for(exec, shards, [&](int64_t s, int) {
+    const Matrix out = to.slice(s * n, n);
+    f(from.slice(s * n, n).as<T>(), out.as<T>());
+    clear_padding(out);
+  });
 }
 
 }  // namespace
 
 void forward(const CpuExec& exec, int64_t shards, ConstMatrix x, const float* weight, const float* bias, Matrix y) {
-  const int64_t n = x.rows / shards;
-  const ConstMatrix w = weights_as(exec, x.type, weight, y.cols, x.cols);
-  parallel_for(exec, shards, [&](int64_t s, int) {
-    const Matrix out = y.slice(s * n, n);  // [n, out]
-    if (out.type == DataType::kBfloat16) {
-      gemm_bfloat16(x.slice(s * n, n), Op::kNone, w, Op::kTranspose, bias, out);
-      clear_padding(out);
-      return;
-    }
-    gemm(x.slice(s * n, n), Op::kNone, w, Op::kTranspose, {}, out);
-    if (bias) {
-      for (int64_t i = 0; i < n; ++i)
-        for (int64_t o = 0; o < out.cols; ++o) out.row(i)[o] += bias[o];
-    }
-    clear_padding(out);
+  if (y.type() == DataType::kBfloat16) {
+    const Bfloat16Matrix w = rounded_weights(exec, weight, y.cols, x.cols);
+    product_each<Bfloat16>(exec, shards, x, y, [&](const auto& in, const auto& out) {  // [n, in], [n, out]
+      gemm_bfloat16(in, Op::kNone, w, Op::kTranspose, bias, out);
+    });
+    return;
+  }
+  const ConstFloatMatrix w{weight, y.cols, x.cols, x.cols};
+  product_each<float>(exec, shards, x, y, [&](const auto& in, const auto& out) {
+    gemm(in, Op::kNone, w, Op::kTranspose, {}, out);
+    for (int64_t i = 0; bias && i < out.rows; ++i)
+      for (int64_t o = 0; o < out.cols; ++o) out.row(i)[o] += bias[o];
   });
 }
 
 void backward_data(const CpuExec& exec, int64_t shards, ConstMatrix grad_y, const float* weight, Matrix grad_x) {
-  const int64_t n = grad_x.rows / shards;
-  const ConstMatrix w = weights_as(exec, grad_y.type, weight, grad_y.cols, grad_x.cols);
-  parallel_for(exec, shards, [&](int64_t s, int) {
-    const Matrix out = grad_x.slice(s * n, n);  // [n, in]
-    if (out.type == DataType::kBfloat16) {
-      gemm_bfloat16(grad_y.slice(s * n, n), Op::kNone, w, Op::kNone, nullptr, out);
-    } else {
-      gemm(grad_y.slice(s * n, n), Op::kNone, w, Op::kNone, {}, out);
-    }
-    clear_padding(out);
-  });
+  if (grad_x.type() == DataType::kBfloat16) {
+    const Bfloat16Matrix w = rounded_weights(exec, weight, grad_y.cols, grad_x.cols);
+    product_each<Bfloat16>(exec, shards, grad_y, grad_x, [&](const auto& g, const auto& out) {  // [n, out], [n, in]
+      gemm_bfloat16(g, Op::kNone, w, Op::kNone, nullptr, out);
+    });
+    return;
+  }
+  const ConstFloatMatrix w{weight, grad_y.cols, grad_x.cols, grad_x.cols};
+  product_each<float>(exec, shards, grad_y, grad_x,
+                      [&](const auto& g, const auto& out) { gemm(g, Op::kNone, w, Op::kNone, {}, out); });
 }
 
 void backward_weights(const CpuExec& exec, int64_t shards, ConstMatrix x, ConstMatrix grad_y, float* grad_weight,
@@ -76,17 +83,18 @@ void backward_weights(const CpuExec& exec, int64_t shards, ConstMatrix x, ConstM
   parallel_for(exec, shards, [&](int64_t s, int) {
     float* part = parts + s * stride;
     const ConstMatrix g = grad_y.slice(s * n, n);  // [n, out]
-    const Matrix weights{part, out, in, in};
-    if (g.type == DataType::kBfloat16) {
-      gemm_bfloat16(g, Op::kTranspose, x.slice(s * n, n), Op::kNone, nullptr, weights);
+    const FloatMatrix weights{part, out, in, in};
+    if (g.type() == DataType::kBfloat16) {
+      gemm_bfloat16(g.as<Bfloat16>(), Op::kTranspose, x.slice(s * n, n).as<Bfloat16>(), Op::kNone, nullptr, weights);
     } else {
-      gemm(g, Op::kTranspose, x.slice(s * n, n), Op::kNone, {}, weights);
+      gemm(g.as<float>(), Op::kTranspose, x.slice(s * n, n).as<float>(), Op::kNone, {}, weights);
     }
     float* bias = part + out * in;
     std::fill_n(bias, out, 0.0F);
-    with_element_type(g.type, [&]<typename T>(T) {
+    with_element_type(g.type(), [&]<typename T>(T) {
+      const auto rows = g.as<T>();
       for (int64_t i = 0; i < n; ++i) {
-        const T* row = stored_as<T>(g.row(i));
+        const T* row = rows.row(i);
         for (int64_t o = 0; o < out; ++o) bias[o] += as_float(row[o]);
       }
     });

@@ -50,8 +50,7 @@ void multiply(const CudaExec& exec, const Operand& left, const Operand& right, i
 
 // Rows [shard * rows, (shard + 1) * rows) of a matrix.
 Operand shard_of(const ConstMatrix& m, int64_t shard, int64_t rows, cublasOperation_t op = CUBLAS_OP_N) {
-  const auto first = static_cast<size_t>(shard * rows * m.stride);
-  return {reinterpret_cast<const std::byte*>(m.data) + first * size_of(m.type), m.stride, m.type, op};
+  return {m.row(shard * rows).address(), m.stride, m.type(), op};
 }
 
 __global__ void to_bfloat16_kernel(const float* x, int64_t elements, __nv_bfloat16* y) {
@@ -84,9 +83,9 @@ __global__ void finish_rows_kernel(int64_t elements, int64_t cols, int64_t strid
 
 void finish_rows(const CudaExec& exec, const float* bias, const Matrix& y) {
   if (!bias && y.stride == y.cols) return;
-  with_storage(y.type, [&]<typename T>(T) {
+  with_storage(y.type(), [&]<typename T>(T) {
     launch(exec, "linear_finish_rows", elementwise_grid(y.elements()), finish_rows_kernel<T>, y.elements(), y.cols,
-           y.stride, bias, stored_as<T>(y.data));
+           y.stride, bias, y.data.as<T>());
   });
 }
 
@@ -122,7 +121,7 @@ __global__ void add_shards_kernel(const float* parts, int shards, int64_t part_s
 
 void forward(const CudaExec& exec, int64_t shards, ConstMatrix x, const float* weight, const float* bias, Matrix y) {
   const int64_t n = x.rows / shards;
-  Operand w = weights_as(exec, x.type, weight, y.cols, x.cols);
+  Operand w = weights_as(exec, x.type(), weight, y.cols, x.cols);
   w.op = CUBLAS_OP_T;
   for (int64_t s = 0; s < shards; ++s)  // y = x W^T
     multiply(exec, shard_of(x, s, n), w, n, y.cols, x.cols, shard_of(y, s, n));
@@ -131,7 +130,7 @@ void forward(const CudaExec& exec, int64_t shards, ConstMatrix x, const float* w
 
 void backward_data(const CudaExec& exec, int64_t shards, ConstMatrix grad_y, const float* weight, Matrix grad_x) {
   const int64_t n = grad_x.rows / shards;
-  const Operand w = weights_as(exec, grad_y.type, weight, grad_y.cols, grad_x.cols);
+  const Operand w = weights_as(exec, grad_y.type(), weight, grad_y.cols, grad_x.cols);
   for (int64_t s = 0; s < shards; ++s)  // grad_x = grad_y W
     multiply(exec, shard_of(grad_y, s, n), w, n, grad_x.cols, grad_y.cols, shard_of(grad_x, s, n));
   finish_rows(exec, nullptr, grad_x);
@@ -148,8 +147,8 @@ void backward_weights(const CudaExec& exec, int64_t shards, ConstMatrix x, Const
   if (grad_bias) {
     const Grid tiles{.blocks = dim3(static_cast<unsigned>(ceil_div(out, kTileColumns)), static_cast<unsigned>(shards)),
                      .threads = dim3(kTileColumns, kLanes)};
-    with_storage(grad_y.type, [&]<typename T>(T) {
-      launch(exec, "linear_column_sums", tiles, column_sums_kernel<T>, stored_as<T>(grad_y.data), n, out, grad_y.stride,
+    with_storage(grad_y.type(), [&]<typename T>(T) {
+      launch(exec, "linear_column_sums", tiles, column_sums_kernel<T>, grad_y.data.as<T>(), n, out, grad_y.stride,
              part_stride, parts + weights);
     });
   }

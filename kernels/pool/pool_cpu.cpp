@@ -23,10 +23,12 @@ SIMCLR_MULTIVERSION void mean_map(const Bfloat16* x, int64_t rows, int64_t block
   mean_of(x, rows, block, y);
 }
 
-// One sample each; the views give the sizes.
+// Sample i; win points to its winners.
 template <typename T>
-void max_forward_sample(const ConstActivation& x, const T* from, const Activation& y, T* out, uint8_t* win) {
+void max_forward_sample(const ActivationView<const T*>& x, const ActivationView<T*>& y, int64_t i, uint8_t* win) {
   const int64_t block = channel_block();
+  const T* from = x.sample(i);
+  T* out = y.sample(i);
   for (int64_t b = 0; b < x.padded_channels() / block; ++b) {
     const T* map = from + b * x.height * x.width * block;
     for (int64_t p = 0; p < y.height; ++p) {
@@ -57,9 +59,11 @@ void max_forward_sample(const ConstActivation& x, const T* from, const Activatio
 // Each place of x looks at the windows that contain it, so that its sum is rounded once: place iy = 2p + u - 1 is in
 // the windows p = iy/2 and (iy+1)/2.
 template <typename T>
-void max_backward_sample(const ConstActivation& grad_y, const T* g, const uint8_t* win, const Activation& grad_x,
-                         T* out) {
+void max_backward_sample(const ActivationView<const T*>& grad_y, const uint8_t* win, const ActivationView<T*>& grad_x,
+                         int64_t i) {
   const int64_t block = channel_block(), windows = grad_y.height * grad_y.width * block;
+  const T* g = grad_y.sample(i);
+  T* out = grad_x.sample(i);
   for (int64_t b = 0; b < grad_x.padded_channels() / block; ++b, g += windows, win += windows) {
     for (int64_t iy = 0; iy < grad_x.height; ++iy) {
       for (int64_t ix = 0; ix < grad_x.width; ++ix, out += block) {
@@ -80,10 +84,12 @@ void max_backward_sample(const ConstActivation& grad_y, const T* g, const uint8_
 
 void average_forward(const CpuExec& exec, ConstActivation x, Matrix y) {
   const int64_t block = channel_block(), rows = x.height * x.width;
-  with_element_type(x.type, [&]<typename T>(T) {
+  with_element_type(x.type(), [&]<typename T>(T) {
+    const auto maps = x.as<T>();
+    const auto means = y.as<T>();
     parallel_for(exec, x.shards * x.samples, [&](int64_t i, int) {
       for (int64_t c = 0; c < x.padded_channels(); c += block)
-        mean_map(stored_as<T>(x.sample(i)) + c * rows, rows, block, stored_as<T>(y.row(i)) + c);
+        mean_map(maps.sample(i) + c * rows, rows, block, means.row(i) + c);
     });
   });
 }
@@ -91,14 +97,16 @@ void average_forward(const CpuExec& exec, ConstActivation x, Matrix y) {
 void average_backward(const CpuExec& exec, ConstMatrix grad_y, Activation grad_x) {
   const int64_t block = channel_block(), rows = grad_x.height * grad_x.width;
   const float share = 1.0F / static_cast<float>(rows);
-  with_element_type(grad_x.type, [&]<typename T>(T) {
+  with_element_type(grad_x.type(), [&]<typename T>(T) {
+    const auto grad_means = grad_y.as<T>();
+    const auto grad_maps = grad_x.as<T>();
     parallel_for(exec, grad_x.shards * grad_x.samples, [&](int64_t i, int) {
-      const T* g = stored_as<T>(grad_y.row(i));
+      const T* g = grad_means.row(i);
       for (int64_t c = 0; c < grad_x.padded_channels(); c += block) {
         T values[kMaxChannelBlock];
         for (int64_t l = 0; l < block; ++l)
           values[l] = element_of<T>(c + l < grad_x.channels ? as_float(g[c + l]) * share : 0.0F);
-        T* map = stored_as<T>(grad_x.sample(i)) + c * rows;
+        T* map = grad_maps.sample(i) + c * rows;
         for (int64_t r = 0; r < rows; ++r) std::copy_n(values, block, map + r * block);
       }
     });
@@ -106,19 +114,20 @@ void average_backward(const CpuExec& exec, ConstMatrix grad_y, Activation grad_x
 }
 
 void max_forward(const CpuExec& exec, ConstActivation x, Activation y, uint8_t* winners) {
-  with_element_type(x.type, [&]<typename T>(T) {
-    parallel_for(exec, x.shards * x.samples, [&](int64_t i, int) {
-      max_forward_sample(x, stored_as<T>(x.sample(i)), y, stored_as<T>(y.sample(i)), winners + i * y.sample_elements());
-    });
+  with_element_type(x.type(), [&]<typename T>(T) {
+    const auto from = x.as<T>();
+    const auto to = y.as<T>();
+    parallel_for(exec, x.shards * x.samples,
+                 [&](int64_t i, int) { max_forward_sample(from, to, i, winners + i * to.sample_elements()); });
   });
 }
 
 void max_backward(const CpuExec& exec, ConstActivation grad_y, const uint8_t* winners, Activation grad_x) {
-  with_element_type(grad_x.type, [&]<typename T>(T) {
-    parallel_for(exec, grad_x.shards * grad_x.samples, [&](int64_t i, int) {
-      max_backward_sample(grad_y, stored_as<T>(grad_y.sample(i)), winners + i * grad_y.sample_elements(), grad_x,
-                          stored_as<T>(grad_x.sample(i)));
-    });
+  with_element_type(grad_x.type(), [&]<typename T>(T) {
+    const auto from = grad_y.as<T>();
+    const auto to = grad_x.as<T>();
+    parallel_for(exec, grad_x.shards * grad_x.samples,
+                 [&](int64_t i, int) { max_backward_sample(from, winners + i * from.sample_elements(), to, i); });
   });
 }
 

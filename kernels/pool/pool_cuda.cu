@@ -115,33 +115,32 @@ Grid block_each(int64_t rows) {
 }  // namespace
 
 void average_forward(const CudaExec& exec, ConstActivation x, Matrix y) {
-  with_storage(x.type, [&]<typename T>(T) {
+  with_storage(x.type(), [&]<typename T>(T) {
     launch(exec, "average_pool_forward", elementwise_grid(y.elements() / kFour), average_forward_kernel<T>,
-           stored_as<T>(x.data), y.rows, x.height * x.width, y.stride, stored_as<T>(y.data));
+           x.data.as<T>(), y.rows, x.height * x.width, y.stride, y.data.as<T>());
   });
 }
 
 void average_backward(const CudaExec& exec, ConstMatrix grad_y, Activation grad_x) {
   const int64_t places = grad_x.height * grad_x.width;
-  with_storage(grad_x.type, [&]<typename T>(T) {
+  with_storage(grad_x.type(), [&]<typename T>(T) {
     launch(exec, "average_pool_backward", elementwise_grid(grad_x.elements() / kFour), average_backward_kernel<T>,
-           stored_as<T>(grad_y.data), grad_x.elements(), places, grad_x.channels, grad_y.stride,
-           1.0F / static_cast<float>(places), stored_as<T>(grad_x.data));
+           grad_y.data.as<T>(), grad_x.elements(), places, grad_x.channels, grad_y.stride,
+           1.0F / static_cast<float>(places), grad_x.data.as<T>());
   });
 }
 
 void max_forward(const CudaExec& exec, ConstActivation x, Activation y, uint8_t* winners) {
-  with_storage(x.type, [&]<typename T>(T) {
+  with_storage(x.type(), [&]<typename T>(T) {
     launch(exec, "max_pool_forward", block_each(x.shards * x.samples * y.height), max_forward_kernel<T>, sizes_of(x, y),
-           stored_as<T>(x.data), stored_as<T>(y.data), winners);
+           x.data.as<T>(), y.data.as<T>(), winners);
   });
 }
 
 void max_backward(const CudaExec& exec, ConstActivation grad_y, const uint8_t* winners, Activation grad_x) {
-  with_storage(grad_x.type, [&]<typename T>(T) {
+  with_storage(grad_x.type(), [&]<typename T>(T) {
     launch(exec, "max_pool_backward", block_each(grad_x.shards * grad_x.samples * grad_x.height),
-           max_backward_kernel<T>, sizes_of(grad_x, grad_y), stored_as<T>(grad_y.data), winners,
-           stored_as<T>(grad_x.data));
+           max_backward_kernel<T>, sizes_of(grad_x, grad_y), grad_y.data.as<T>(), winners, grad_x.data.as<T>());
   });
 }
 

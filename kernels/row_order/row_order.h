@@ -10,20 +10,26 @@ namespace simclr {
 
 // by_shard and global are [shards * 2n, C], all S shards of the global batch; B = shards * n. Copies rows, C columns of
 // each; the two do not overlap. Synchronous on the CPU. No scratch.
-void shards_to_global_order(const Exec& exec, const ConstMatrix& by_shard, int64_t shards, const Matrix& global);
-void global_to_shard_order(const Exec& exec, const ConstMatrix& global, int64_t shards, const Matrix& by_shard);
+void shards_to_global_order(const Exec& exec, const ConstFloatMatrix& by_shard, int64_t shards,
+                            const FloatMatrix& global);
+void global_to_shard_order(const Exec& exec, const ConstFloatMatrix& global, int64_t shards,
+                           const FloatMatrix& by_shard);
 
 // sum += other, both [rows, C]. One addition an element, so no order to keep. Synchronous on the CPU. No scratch.
-void add_rows(const Exec& exec, const ConstMatrix& other, const Matrix& sum);
+void add_rows(const Exec& exec, const ConstFloatMatrix& other, const FloatMatrix& sum);
 
 namespace detail {
-void shards_to_global_order(const CpuExec& exec, const ConstMatrix& by_shard, int64_t shards, const Matrix& global);
-void global_to_shard_order(const CpuExec& exec, const ConstMatrix& global, int64_t shards, const Matrix& by_shard);
-void add_rows(const CpuExec& exec, const ConstMatrix& other, const Matrix& sum);
+void shards_to_global_order(const CpuExec& exec, const ConstFloatMatrix& by_shard, int64_t shards,
+                            const FloatMatrix& global);
+void global_to_shard_order(const CpuExec& exec, const ConstFloatMatrix& global, int64_t shards,
+                           const FloatMatrix& by_shard);
+void add_rows(const CpuExec& exec, const ConstFloatMatrix& other, const FloatMatrix& sum);
 
-void shards_to_global_order(const CudaExec& exec, const ConstMatrix& by_shard, int64_t shards, const Matrix& global);
-void global_to_shard_order(const CudaExec& exec, const ConstMatrix& global, int64_t shards, const Matrix& by_shard);
-void add_rows(const CudaExec& exec, const ConstMatrix& other, const Matrix& sum);
+void shards_to_global_order(const CudaExec& exec, const ConstFloatMatrix& by_shard, int64_t shards,
+                            const FloatMatrix& global);
+void global_to_shard_order(const CudaExec& exec, const ConstFloatMatrix& global, int64_t shards,
+                           const FloatMatrix& by_shard);
+void add_rows(const CudaExec& exec, const ConstFloatMatrix& other, const FloatMatrix& sum);
 }  // namespace detail
 
 }  // namespace simclr

@@ -19,19 +19,21 @@ void for_each_row(const CpuExec& exec, int64_t rows, int64_t shards, F&& f) {
 
 }  // namespace
 
-void shards_to_global_order(const CpuExec& exec, const ConstMatrix& by_shard, int64_t shards, const Matrix& global) {
+void shards_to_global_order(const CpuExec& exec, const ConstFloatMatrix& by_shard, int64_t shards,
+                            const FloatMatrix& global) {
   for_each_row(exec, by_shard.rows, shards, [&](int64_t shard_row, int64_t global_row) {
     std::copy_n(by_shard.row(shard_row), by_shard.cols, global.row(global_row));
   });
 }
 
-void global_to_shard_order(const CpuExec& exec, const ConstMatrix& global, int64_t shards, const Matrix& by_shard) {
+void global_to_shard_order(const CpuExec& exec, const ConstFloatMatrix& global, int64_t shards,
+                           const FloatMatrix& by_shard) {
   for_each_row(exec, global.rows, shards, [&](int64_t shard_row, int64_t global_row) {
     std::copy_n(global.row(global_row), global.cols, by_shard.row(shard_row));
   });
 }
 
-void add_rows(const CpuExec& exec, const ConstMatrix& other, const Matrix& sum) {
+void add_rows(const CpuExec& exec, const ConstFloatMatrix& other, const FloatMatrix& sum) {
   constexpr int64_t kRowsPerTask = 64;
   parallel_for(exec, (sum.rows + kRowsPerTask - 1) / kRowsPerTask, [&](int64_t task, int) {
     const int64_t end = std::min(sum.rows, (task + 1) * kRowsPerTask);

@@ -36,13 +36,9 @@ __global__ void add_rows_kernel(const float* other, int64_t other_stride, int64_
                    [&](int64_t row, int64_t c) { sum[row * sum_stride + c] += other[row * other_stride + c]; });
 }
 
-void check_types(const ConstMatrix& a, const ConstMatrix& b) {
-  SIMCLR_CHECK(a.type == DataType::kFloat32 && b.type == DataType::kFloat32, "rows of the loss are float32");
-}
-
 template <bool kToGlobal>
-void move_rows(const CudaExec& exec, const char* name, const ConstMatrix& from, int64_t shards, const Matrix& to) {
-  check_types(from, to);
+void move_rows(const CudaExec& exec, const char* name, const ConstFloatMatrix& from, int64_t shards,
+               const FloatMatrix& to) {
   if (from.rows == 0) return;
   launch(exec, name, elementwise_grid(from.rows * from.cols), move_rows_kernel<kToGlobal>, from.data, from.stride,
          from.rows, from.cols, from.rows / (2 * shards), from.rows / 2, to.data, to.stride);
@@ -50,16 +46,17 @@ void move_rows(const CudaExec& exec, const char* name, const ConstMatrix& from, 
 
 }  // namespace
 
-void shards_to_global_order(const CudaExec& exec, const ConstMatrix& by_shard, int64_t shards, const Matrix& global) {
+void shards_to_global_order(const CudaExec& exec, const ConstFloatMatrix& by_shard, int64_t shards,
+                            const FloatMatrix& global) {
   move_rows<true>(exec, "shards_to_global_order", by_shard, shards, global);
 }
 
-void global_to_shard_order(const CudaExec& exec, const ConstMatrix& global, int64_t shards, const Matrix& by_shard) {
+void global_to_shard_order(const CudaExec& exec, const ConstFloatMatrix& global, int64_t shards,
+                           const FloatMatrix& by_shard) {
   move_rows<false>(exec, "global_to_shard_order", global, shards, by_shard);
 }
 
-void add_rows(const CudaExec& exec, const ConstMatrix& other, const Matrix& sum) {
-  check_types(other, sum);
+void add_rows(const CudaExec& exec, const ConstFloatMatrix& other, const FloatMatrix& sum) {
   if (sum.rows == 0) return;
   launch(exec, "add_rows", elementwise_grid(sum.rows * sum.cols), add_rows_kernel, other.data, other.stride, sum.rows,
          sum.cols, sum.data, sum.stride);

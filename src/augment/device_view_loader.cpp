@@ -13,10 +13,16 @@ DeviceRenderer::DeviceRenderer(Context& context, const ViewParams& params, int64
       params_(params),
       jobs_(shards * samples),
       device_jobs_(context.allocate_elements<ViewJob>(shards * samples)),
-      images_{nullptr, shards, samples, 3, params.size, params.size, context.device().storage()} {
+      images_{.data = {},
+              .shards = shards,
+              .samples = samples,
+              .channels = 3,
+              .height = params.size,
+              .width = params.size,
+              .layout = image_layout_of(context.exec())} {
   for (auto& upload : uploads_) upload = context.device().make_upload(device_jobs_.bytes());
-  images_memory_ = context.allocate_storage(shards * samples * params.size * params.size * kCudaImageChannels);
-  images_.data = images_memory_.as<float>().data();
+  images_memory_ = context.allocate_storage(images_.elements());
+  images_.data = {images_memory_.data(), storage_of(context.exec())};
   context.reserve(render_views_scratch(context.exec(), params, largest_height, largest_width));
 }
 

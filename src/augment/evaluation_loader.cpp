@@ -16,6 +16,7 @@ EvaluationLoader::EvaluationLoader(const Dataset& dataset, const ViewParams& par
 int64_t EvaluationLoader::fill(int64_t first, Images images) {
   SIMCLR_CHECK(first >= 0 && images.channels == 3 && images.height == params_.size && images.width == params_.size,
                "images from {} on as [{}, {}, {}]", first, images.channels, images.height, images.width);
+  const auto out = images.as<float>();
   const int64_t places = images.shards * images.samples;
   const int64_t real = std::clamp<int64_t>(dataset_.count() - first, 0, places);
   parallel_for(exec_, real, [&](int64_t k, int thread) {
@@ -26,9 +27,9 @@ int64_t EvaluationLoader::fill(int64_t first, Images images) {
         worker.image);
     const size_t needed = view_scratch_bytes(params_, image.height, image.width);
     if (worker.scratch.size() < needed) worker.scratch.resize(needed);
-    render_whole(image, params_, worker.scratch, images.sample(k));
+    render_whole(image, params_, worker.scratch, out.sample(k));
   });
-  std::fill(images.sample(real), images.sample(places), 0.0f);
+  std::fill(out.sample(real), out.sample(places), 0.0F);
   return real;
 }
 

@@ -51,14 +51,15 @@ class HostPairSource final : public EvaluationSource {
 
   ConstImages load(int64_t first) override {
     const int64_t real = std::clamp<int64_t>(pairs_.count() - first, 0, call_images());
+    const auto views = images_.as<float>();
     parallel_for(exec_, real, [&](int64_t k, int thread) {
       Worker& worker = workers_[thread];
       const PlanarImage image = dataset_.image(pairs_.image(first + k), worker.image);
       const size_t needed = view_scratch_bytes(params_, image.height, image.width);
       if (worker.scratch.size() < needed) worker.scratch.resize(needed);
-      render_view(image, pairs_.draw(first + k, image.height, image.width), params_, worker.scratch, images_.sample(k));
+      render_view(image, pairs_.draw(first + k, image.height, image.width), params_, worker.scratch, views.sample(k));
     });
-    std::fill(images_.sample(real), images_.sample(call_images()), 0.0F);
+    std::fill(views.sample(real), views.sample(call_images()), 0.0F);
     return images_;
   }
 

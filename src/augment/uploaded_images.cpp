@@ -24,11 +24,16 @@ void interleave(const float* from, int64_t pixels, T* to) {
 
 UploadedImages::UploadedImages(Context& context, int64_t shards, int64_t samples, int64_t size)
     : context_(context),
-      images_{nullptr, shards, samples, 3, size, size, context.device().storage()},
-      memory_(context.allocate_storage(shards * samples * size * size * kCudaImageChannels)) {
-  images_.data = memory_.as<float>().data();
-  const int64_t elements = shards * samples * size * size * kCudaImageChannels;
-  for (auto& upload : uploads_) upload = context.device().make_upload(elements * size_of(images_.type));
+      images_{.data = {},
+              .shards = shards,
+              .samples = samples,
+              .channels = 3,
+              .height = size,
+              .width = size,
+              .layout = Layout::kNhwc},
+      memory_(context.allocate_storage(images_.elements())) {
+  images_.data = {memory_.data(), storage_of(context.exec())};
+  for (auto& upload : uploads_) upload = context.device().make_upload(memory_.bytes());
 }
 
 const Images& UploadedImages::put(const ConstImages& host) {
@@ -37,10 +42,12 @@ const Images& UploadedImages::put(const ConstImages& host) {
                "[{}, {}, 3, {}, {}] from the host", host.shards, host.samples, host.height, host.width);
   Upload& upload = *uploads_[turn_++ % uploads_.size()];
   std::byte* const to = upload.host();
-  const int64_t pixels = images_.height * images_.width, each = pixels * kCudaImageChannels;
-  parallel_for(CpuExec{.threads = context_.threads()}, images_.shards * images_.samples, [&](int64_t k, int) {
-    with_element_type(images_.type,
-                      [&]<typename T>(T) { interleave(host.sample(k), pixels, reinterpret_cast<T*>(to) + k * each); });
+  const int64_t pixels = images_.height * images_.width;
+  const auto images = host.as<float>();
+  with_element_type(images_.type(), [&]<typename T>(T) {
+    parallel_for(CpuExec{.threads = context_.threads()}, images_.shards * images_.samples, [&](int64_t k, int) {
+      interleave(images.sample(k), pixels, reinterpret_cast<T*>(to) + k * images_.sample_elements());
+    });
   });
   upload.start(memory_.data(), memory_.bytes());
   return images_;

@@ -120,7 +120,8 @@ void ViewLoader::make_views(Slot& slot, int64_t item, Worker& worker) const {
   for (uint32_t view = 0; view < 2; ++view) {
     ViewDraw draw = draws[view];
     draw.crop = crop_of_reduced(draw.crop, height, width, image);
-    render_view(image, draw, params_, worker.scratch, slot.batch.images.sample((2 * shard + view) * n + place));
+    render_view(image, draw, params_, worker.scratch,
+                slot.batch.images.sample((2 * shard + view) * n + place).as<float>());
   }
 }
 

@@ -9,7 +9,7 @@
 namespace simclr {
 namespace {
 
-void fill(const ViewPair& views, const Matrix& z) {
+void fill(const ViewPair& views, const FloatMatrix& z) {
   for (int64_t row = 0; row < z.rows; ++row) {
     const int64_t view = row / views.images(), image = row % views.images();
     for (int64_t c = 0; c < z.cols; ++c) {
@@ -44,7 +44,7 @@ TrainingInfoNce::TrainingInfoNce(const ViewPair& views, ImageRange own, const Lo
   saved_ = streaming_saved(problem_, saved_memory_.as<std::byte>());
 }
 
-Matrix TrainingInfoNce::e_all() const {
+FloatMatrix TrainingInfoNce::e_all() const {
   return {e_.as<float>().data(), problem_.keys(), problem_.columns, problem_.columns};
 }
 
@@ -58,11 +58,11 @@ void TrainingInfoNce::forward(std::span<double> losses, std::span<double> log_de
 
 void TrainingInfoNce::backward(std::span<const double> log_denominators, std::span<float> grad_z) {
   if (!has_rows()) return;
-  const Matrix grad{grad_z.data(), problem_.anchors(), problem_.columns, problem_.columns};
+  const FloatMatrix grad{grad_z.data(), problem_.anchors(), problem_.columns, problem_.columns};
   streaming_backward(context_.exec(), e_all(), problem_, saved_, log_denominators, grad);
   // forward: e = z / ||z||
   const Buffer e_own = context_.allocate_elements<float>(grad.elements());
-  const Matrix e{e_own.as<float>().data(), grad.rows, grad.cols, grad.stride};
+  const FloatMatrix e{e_own.as<float>().data(), grad.rows, grad.cols, grad.stride};
   std::vector<double> norms(grad.rows);
   for (int64_t row = 0; row < grad.rows; ++row) {
     const int64_t global = problem_.global_row(row / 2, row % 2);

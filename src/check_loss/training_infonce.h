@@ -27,7 +27,7 @@ class TrainingInfoNce {
 
  private:
   bool has_rows() const { return problem_.shards > 0; }
-  Matrix e_all() const;  // [2N, C], rows [view 1 of 0..N-1 ; view 2 of 0..N-1]
+  FloatMatrix e_all() const;  // [2N, C], rows [view 1 of 0..N-1 ; view 2 of 0..N-1]
 
   const InfoNceProblem problem_;  // this rank's images, a shard each
   Context context_;

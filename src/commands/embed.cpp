@@ -41,7 +41,7 @@ void embed(const EmbedCommand& command, Runtime& runtime) {
     file->write(std::as_bytes(std::span(header)));
   });
   encoder.encode_in_parts(*dataset, output, fmt::format("features of {} images", name_of(split)),
-                          [&](int64_t, ConstMatrix part) {
+                          [&](int64_t, ConstFloatMatrix part) {
                             if (file) file->write(std::as_bytes(std::span(part.data, part.elements())));
                           });
   agree_on(encoder.context().host, [&] {

@@ -198,14 +198,14 @@ FeatureSource TrainedEncoder::feature_source(const Dataset& dataset, EncoderOutp
 FeatureMatrix TrainedEncoder::encode(const Dataset& dataset, EncoderOutput output, const std::string& name) {
   FeatureMatrix all{Buffer(dataset.count() * width(output) * sizeof(float)), {}};
   all.view = {all.memory.as<float>().data(), dataset.count(), width(output), width(output)};
-  encode_in_parts(dataset, output, name, [&](int64_t first, ConstMatrix rows) {
+  encode_in_parts(dataset, output, name, [&](int64_t first, ConstFloatMatrix rows) {
     std::copy_n(rows.data, rows.elements(), all.view.row(first));
   });
   return all;
 }
 
 void TrainedEncoder::encode_in_parts(const Dataset& dataset, EncoderOutput output, const std::string& name,
-                                     const std::function<void(int64_t first, ConstMatrix rows)>& use) {
+                                     const std::function<void(int64_t first, ConstFloatMatrix rows)>& use) {
   const RunContext run = context();
   const auto images =
       make_evaluation_source(run.context, dataset, view(), geometry_.local_shards, geometry_.samples(), beat());
@@ -219,7 +219,7 @@ void TrainedEncoder::encode_in_parts(const Dataset& dataset, EncoderOutput outpu
     agree_on(run.host, [&] {  // an image that one rank cannot read ends all ranks
       if (first >= dataset.count()) return;
       const int64_t count = std::min(source.call_images, dataset.count() - first);
-      const ConstMatrix rows = source.encode(first, count);
+      const ConstFloatMatrix rows = source.encode(first, count);
       for (int64_t i = 0; i < count; ++i) {
         if (!std::all_of(rows.row(i), rows.row(i) + cols, [](float x) { return std::isfinite(x); }))
           fail(ExitCode::kDiverged,

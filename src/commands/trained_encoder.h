@@ -60,7 +60,7 @@ class TrainedEncoder {
   // The same without the whole matrix in memory: calls use(first image, rows [n, width], without gaps) on every rank, in
   // order; an error in it is agreed on.
   void encode_in_parts(const Dataset& dataset, EncoderOutput output, const std::string& name,
-                       const std::function<void(int64_t first, ConstMatrix rows)>& use);
+                       const std::function<void(int64_t first, ConstFloatMatrix rows)>& use);
 
  private:
   void load_settings_and_header(const EncoderSource& source);

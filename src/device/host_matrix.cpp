@@ -6,13 +6,13 @@
 
 namespace simclr {
 
-ConstMatrix HostMatrix::fetch(Device& device, const ConstMatrix& matrix) {
-  if (device.is_cpu() && matrix.type == DataType::kFloat32) return matrix;
+ConstFloatMatrix HostMatrix::fetch(Device& device, const ConstMatrix& matrix) {
+  if (device.is_cpu() && matrix.type() == DataType::kFloat32) return matrix.as<float>();
   const auto count = static_cast<size_t>(matrix.elements());
-  raw_.resize(count * size_of(matrix.type));
+  raw_.resize(count * size_of(matrix.type()));
   values_.resize(count);
-  device.download(raw_.data(), matrix.data, raw_.size());
-  if (matrix.type == DataType::kFloat32) {
+  device.download(raw_.data(), matrix.data.address(), raw_.size());
+  if (matrix.type() == DataType::kFloat32) {
     std::memcpy(values_.data(), raw_.data(), raw_.size());
   } else {
     for (size_t i = 0; i < count; ++i) {

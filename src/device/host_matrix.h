@@ -12,7 +12,7 @@ namespace simclr {
 class HostMatrix {
  public:
   // In float32 on the CPU the matrix itself, else a copy that has arrived. Valid until the next fetch().
-  ConstMatrix fetch(Device& device, const ConstMatrix& matrix);
+  ConstFloatMatrix fetch(Device& device, const ConstMatrix& matrix);
 
  private:
   std::vector<std::byte> raw_;

@@ -31,7 +31,7 @@ double measure_flops(const CpuExec& exec) {
   constexpr size_t kElements = kSide * kSide;
   std::vector<float> memory(3 * kElements * static_cast<size_t>(exec.threads), 0.5F);
   const auto matrix = [&](int64_t thread, size_t which) {
-    return Matrix{memory.data() + (3 * static_cast<size_t>(thread) + which) * kElements, kSide, kSide, kSide};
+    return FloatMatrix{memory.data() + (3 * static_cast<size_t>(thread) + which) * kElements, kSide, kSide, kSide};
   };
   const double seconds = best_seconds([&] {
     parallel_for(exec, exec.threads, [&](int64_t i, int) {

@@ -67,7 +67,7 @@ double effective_rank(const Eigen::ArrayXd& squares) {
 
 }  // namespace
 
-EmbeddingStatistics measure_embeddings(const CpuExec& exec, const ConstMatrix& embeddings, const Beat& beat) {
+EmbeddingStatistics measure_embeddings(const CpuExec& exec, const ConstFloatMatrix& embeddings, const Beat& beat) {
   const int64_t rows = embeddings.rows, cols = embeddings.cols, images = rows / 2;
   SIMCLR_CHECK(rows % 2 == 0 && images >= 2 && cols >= 1, "embeddings [{}, {}]", rows, cols);
   std::vector<double> x(rows * cols);

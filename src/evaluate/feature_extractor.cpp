@@ -25,7 +25,7 @@ FeatureMatrix extract_features(Collectives& collectives, const FeatureSource& so
     if (call >= calls) continue;
     const int64_t first = call * source.call_images;
     const int64_t count = std::min(source.call_images, source.images - first);
-    const ConstMatrix features = source.encode(first, count);
+    const ConstFloatMatrix features = source.encode(first, count);
     SIMCLR_CHECK(features.rows == source.call_images && features.cols == width, "features [{}, {}], not [{}, {}]",
                  features.rows, features.cols, source.call_images, width);
     float* target = own.as<float>().data() + (call - first_call) * source.call_images * width;
@@ -34,11 +34,11 @@ FeatureMatrix extract_features(Collectives& collectives, const FeatureSource& so
 
   Buffer all(ranks * rank_rows * width * sizeof(float));  // [W * rank_rows, D], of which the first N rows are used
   collectives.all_gather(own.as<float>(), all.as<float>());
-  const Matrix view{all.as<float>().data(), source.images, width, width};
+  const FloatMatrix view{all.as<float>().data(), source.images, width, width};
   return {std::move(all), view};
 }
 
-void normalize_features(const Exec& exec, const Matrix& features) {
+void normalize_features(const Exec& exec, const FloatMatrix& features) {
   std::vector<double> norms(features.rows);
   l2_normalize_forward(exec, features, features, norms);
   for (size_t row = 0; row < norms.size(); ++row) {

@@ -19,14 +19,14 @@ struct FeatureSource {
   // Encodes the images first .. first + call_images - 1 of the data set, without augmentation; of these, `count` >= 1
   // exist, the rest is padding. first is a multiple of call_images. Returns [call_images, D]; valid until the next
   // call.
-  std::function<ConstMatrix(int64_t first, int64_t count)> encode;
+  std::function<ConstFloatMatrix(int64_t first, int64_t count)> encode;
   // Before each call, equally often on all ranks, also on one that has no images left. May be missing.
   std::function<void()> before_call = {};
 };
 
 struct FeatureMatrix {
   Buffer memory;
-  Matrix view;  // [N, D], rows in the order of the data set, stride D
+  FloatMatrix view;  // [N, D], rows in the order of the data set, stride D
 };
 
 // Each rank makes a consecutive run of the calls, about N/W images, and the rows are gathered, so every rank returns
@@ -36,6 +36,6 @@ struct FeatureMatrix {
 FeatureMatrix extract_features(Collectives& collectives, const FeatureSource& source);
 
 // Scales rows to unit length, in place: x / max(||x||, 1e-12). Error(kDiverged) naming the first non-finite row.
-void normalize_features(const Exec& exec, const Matrix& features);
+void normalize_features(const Exec& exec, const FloatMatrix& features);
 
 }  // namespace simclr

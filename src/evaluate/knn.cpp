@@ -30,7 +30,7 @@ struct Correct {
 };
 
 void check(const LabeledFeatures& set, const char* name) {
-  const ConstMatrix& x = set.features;
+  const ConstFloatMatrix& x = set.features;
   SIMCLR_CHECK(x.rows >= 1 && std::ssize(set.labels) == x.rows, "{}: {} rows, {} labels", name, x.rows,
                set.labels.size());
   for (int64_t row = 0; row < x.rows; ++row) {
@@ -88,10 +88,10 @@ void classify_block(const LabeledFeatures& bank, const LabeledFeatures& queries,
                     const Vote& vote, float* similarities, std::span<Correct> correct) {
   const size_t most = vote.most();
   std::vector<std::vector<Neighbor>> nearest(count);
-  const ConstMatrix rows = queries.features.slice(first, count);  // [count, D]
+  const ConstFloatMatrix rows = queries.features.slice(first, count);  // [count, D]
   for (int64_t begin = 0; begin < bank.features.rows; begin += kBankBlock) {
     const int64_t size = std::min(kBankBlock, bank.features.rows - begin);
-    const Matrix s{similarities, count, size, kBankBlock};  // [count, size] = queries x bank^T
+    const FloatMatrix s{similarities, count, size, kBankBlock};  // [count, size] = queries x bank^T
     gemm(rows, Op::kNone, bank.features.slice(begin, size), Op::kTranspose, {}, s);
     for (int64_t q = 0; q < count; ++q) {
       std::vector<Neighbor>& heap = nearest[q];

@@ -16,7 +16,7 @@
 namespace simclr {
 
 struct LabeledFeatures {
-  ConstMatrix features;             // [N, D], rows of unit length (normalize_features)
+  ConstFloatMatrix features;        // [N, D], rows of unit length (normalize_features)
   std::span<const int32_t> labels;  // [N], >= 0
 };
 

@@ -40,7 +40,7 @@ struct ColumnMoments {
   std::vector<double> mean, variance;  // [D]
 };
 
-ColumnMoments moments_of(const ConstMatrix& x) {
+ColumnMoments moments_of(const ConstFloatMatrix& x) {
   ColumnMoments m{std::vector<double>(x.cols), std::vector<double>(x.cols)};
   for (int64_t i = 0; i < x.rows; ++i)
     for (int64_t d = 0; d < x.cols; ++d) m.mean[d] += as_double(x.row(i)[d]);

@@ -24,7 +24,7 @@ namespace simclr {
 
 // Images with labels in [0, classes).
 struct ProbeData {
-  ConstMatrix features;             // [N, D], finite
+  ConstFloatMatrix features;        // [N, D], finite
   std::span<const int32_t> labels;  // [N]
 };
 

@@ -30,7 +30,7 @@ SIMCLR_MULTIVERSION void add_products(const double* tall, const double* wide, in
 }
 
 // One task of linear_logits: rows [first, first + count). transposed [D, wide] = W^T, with zeros from column K on.
-void logits_of_rows(const ConstMatrix& x, int64_t first, int64_t count, std::span<const double> weights,
+void logits_of_rows(const ConstFloatMatrix& x, int64_t first, int64_t count, std::span<const double> weights,
                     const std::vector<double>& transposed, int64_t wide, double* packed, double* logits) {
   const int64_t features = x.cols, classes = std::ssize(weights) / (features + 1);
   for (int64_t begin = first; begin < first + count; begin += kTall) {
@@ -50,7 +50,7 @@ void logits_of_rows(const ConstMatrix& x, int64_t first, int64_t count, std::spa
 
 }  // namespace
 
-void linear_logits(const CpuExec& exec, const ConstMatrix& features, std::span<const double> weights,
+void linear_logits(const CpuExec& exec, const ConstFloatMatrix& features, std::span<const double> weights,
                    std::span<double> logits) {
   const int64_t width = features.cols, rows = features.rows;
   const int64_t classes = std::ssize(weights) / (width + 1);
@@ -68,7 +68,7 @@ void linear_logits(const CpuExec& exec, const ConstMatrix& features, std::span<c
   });
 }
 
-void linear_gradient(const CpuExec& exec, const ConstMatrix& features, std::span<const double> residuals,
+void linear_gradient(const CpuExec& exec, const ConstFloatMatrix& features, std::span<const double> residuals,
                      int64_t first_column, int64_t columns, std::span<double> gradient) {
   const int64_t rows = features.rows, classes = std::ssize(residuals) / rows;
   SIMCLR_CHECK(classes >= 1 && classes * rows == std::ssize(residuals) && first_column >= 0 &&

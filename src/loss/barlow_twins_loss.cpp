@@ -34,7 +34,7 @@ BarlowTwinsLoss::BarlowTwinsLoss(Context& context, Collectives& collectives, con
   context.reserve(barlow_twins_scratch(problem_));
 }
 
-Matrix BarlowTwinsLoss::y() const {
+FloatMatrix BarlowTwinsLoss::y() const {
   return {y_.as<float>().data(), problem_.rows(), problem_.columns, y_stride_};
 }
 

@@ -21,7 +21,7 @@ class BarlowTwinsLoss : public ContrastiveLoss {
 
  private:
   Work work(int products) const;
-  Matrix y() const;  // [rows of this rank, C]
+  FloatMatrix y() const;  // [rows of this rank, C]
 
   Context& context_;
   Collectives& collectives_;

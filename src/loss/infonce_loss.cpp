@@ -9,7 +9,7 @@
 namespace simclr {
 namespace {
 
-Matrix rows_of(const Buffer& buffer, int64_t columns) {
+FloatMatrix rows_of(const Buffer& buffer, int64_t columns) {
   const auto floats = buffer.as<float>();
   return {floats.data(), static_cast<int64_t>(floats.size()) / columns, columns, columns};
 }
@@ -53,7 +53,7 @@ const double* InfoNceLoss::forward(const ConstMatrix& z) {
 
   // Ranks own consecutive shards, so what arrives in rank order is in shard order.
   collectives_.all_gather(e_local_.as<float>(), by_shard_.as<float>());
-  const Matrix e_all = rows_of(e_all_, shape_.columns);  // [2B, C]
+  const FloatMatrix e_all = rows_of(e_all_, shape_.columns);  // [2B, C]
   shards_to_global_order(exec, rows_of(by_shard_, shape_.columns), shape_.shards, e_all);
 
   const auto shard_losses = shard_losses_.as<double>();  // [shards of this rank]
@@ -72,8 +72,8 @@ void InfoNceLoss::backward(const Matrix& grad_z) {
                          [&] { return infonce_work(problem_, 2); });
   SIMCLR_CHECK(has_forward_, "backward() without a forward() before it");
   has_forward_ = false;
-  const Matrix grad_e = rows_of(grad_e_, shape_.columns);        // [rows of this rank, C]
-  const Matrix grad_keys = rows_of(grad_keys_, shape_.columns);  // [2B, C]
+  const FloatMatrix grad_e = rows_of(grad_e_, shape_.columns);        // [rows of this rank, C]
+  const FloatMatrix grad_keys = rows_of(grad_keys_, shape_.columns);  // [2B, C]
   infonce_backward(exec, rows_of(e_all_, shape_.columns), problem_, saved_, grad_e, grad_keys);
 
   // forward: all_gather e. Its backward is a reduce_scatter: every rank holds a part of the gradient of every row.

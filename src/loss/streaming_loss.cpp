@@ -34,7 +34,7 @@ Buffer StreamingLoss::allocate(int64_t rows) {
   return buffer;
 }
 
-Matrix StreamingLoss::rows_of(const Buffer& buffer) const {
+FloatMatrix StreamingLoss::rows_of(const Buffer& buffer) const {
   const auto floats = buffer.as<float>();
   return {floats.data(), static_cast<int64_t>(floats.size()) / shape_.columns, shape_.columns, shape_.columns};
 }
@@ -71,7 +71,7 @@ void StreamingLoss::backward(const Matrix& grad_z) {
   const std::span<const double> own(saved_.log_denominators, problem_.anchors());
   collectives_.all_gather(own, log_denominators);
 
-  const Matrix grad_e = rows_of(by_shard_).slice(0, problem_.anchors());  // [rows of this rank, C]
+  const FloatMatrix grad_e = rows_of(by_shard_).slice(0, problem_.anchors());  // [rows of this rank, C]
   streaming_backward(exec, rows_of(e_all_), problem_, saved_, log_denominators, grad_e);
   l2_normalize_backward(exec, rows_of(e_local_), norms_.as<double>(), grad_e, grad_z);
 }

@@ -25,7 +25,7 @@ class StreamingLoss : public ContrastiveLoss {
 
  private:
   Buffer allocate(int64_t rows);
-  Matrix rows_of(const Buffer& buffer) const;
+  FloatMatrix rows_of(const Buffer& buffer) const;
 
   Context& context_;
   Collectives& collectives_;

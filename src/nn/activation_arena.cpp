@@ -25,7 +25,8 @@ void ActivationArena::place(Piece& piece, const std::vector<const Piece*>& place
 // Greedy, the largest first (Pisarchyk and Lee 2020, "Efficient Memory Management for Deep Neural Net Inference");
 // pieces of equal size in the order in which they were added.
 void ActivationArena::allocate(Context& context) {
-  const size_t element_bytes = size_of(context.device().storage());
+  storage_ = storage_of(context.exec());
+  const size_t element_bytes = size_of(storage_);
   std::vector<Piece*> order;
   for (Piece& piece : pieces_) {
     const size_t bytes = piece.elements * element_bytes;
@@ -45,9 +46,9 @@ void ActivationArena::allocate(Context& context) {
   memory_ = context.allocate(end);
 }
 
-float* ActivationArena::data(int piece) const {
-  if (memory_.bytes() == 0) return nullptr;
-  return reinterpret_cast<float*>(memory_.data() + pieces_.at(piece).offset);
+Elements ActivationArena::data(int piece) const {
+  if (memory_.bytes() == 0) return {nullptr, storage_};
+  return {memory_.data() + pieces_.at(piece).offset, storage_};
 }
 
 }  // namespace simclr

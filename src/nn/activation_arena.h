@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/common/elements.h"
 #include "src/device/context.h"
 
 namespace simclr {
@@ -31,8 +32,8 @@ class ActivationArena {
   // Places all pieces and allocates the memory, zero-filled. Error(kDevice) if there is not enough.
   void allocate(Context& context);
 
-  // 256-byte aligned; null before allocate().
-  float* data(int piece) const;
+  // 256-byte aligned, in the device's storage type; none before allocate().
+  Elements data(int piece) const;
   size_t bytes() const { return memory_.bytes(); }
   std::span<std::byte> memory() const { return memory_.as<std::byte>(); }
 
@@ -45,6 +46,7 @@ class ActivationArena {
   void place(Piece& piece, const std::vector<const Piece*>& placed) const;
 
   Moment moment_ = 0;
+  DataType storage_ = DataType::kFloat32;
   std::vector<Piece> pieces_;
   Buffer memory_;
 };

@@ -12,8 +12,13 @@ class ActivationBuffer {
   ActivationBuffer(const LayerContext& lc, int64_t channels, int64_t height, int64_t width,
                    ActivationArena::Lifetime lifetime)
       : arena_(&lc.arena),
-        shape_{nullptr, lc.geometry.local_shards,     lc.geometry.samples(), channels, height,
-               width,   lc.context.device().storage()},
+        shape_{.data = {nullptr, storage_of(lc.context.exec())},
+               .shards = lc.geometry.local_shards,
+               .samples = lc.geometry.samples(),
+               .channels = channels,
+               .height = height,
+               .width = width,
+               .layout = layout_of(lc.context.exec())},
         piece_(lc.arena.add(shape_.elements(), lifetime)) {}
 
   // The view has memory once the arena is allocated.
@@ -35,7 +40,10 @@ class MatrixBuffer {
   MatrixBuffer() = default;
   MatrixBuffer(const LayerContext& lc, int64_t cols, ActivationArena::Lifetime lifetime)
       : arena_(&lc.arena),
-        shape_{nullptr, lc.geometry.local_rows(), cols, padded_cols(cols), lc.context.device().storage()},
+        shape_{.data = {nullptr, storage_of(lc.context.exec())},
+               .rows = lc.geometry.local_rows(),
+               .cols = cols,
+               .stride = padded_cols(cols)},
         piece_(lc.arena.add(shape_.elements(), lifetime)) {}
 
   Matrix view() const {

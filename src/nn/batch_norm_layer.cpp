@@ -48,7 +48,7 @@ void BatchNormLayer::forward(Mode mode, ConstActivation x, const Fused& fused, A
       y);
 }
 
-void BatchNormLayer::backward(ConstActivation grad_y, ConstActivation x, const float* relu_y, float* masked,
+void BatchNormLayer::backward(ConstActivation grad_y, ConstActivation x, ConstElements relu_y, Elements masked,
                               Activation grad_x) {
   const Exec& exec = context_->exec();
   // Both passes read grad_y and x, the second writes grad_x; with masked the first also reads relu_y and writes masked.
@@ -65,7 +65,7 @@ void BatchNormLayer::backward(ConstActivation grad_y, ConstActivation x, const f
   batch_norm_parameter_gradients(exec, sums.data(), channels_, groups_, statistics_, weight_->grad, bias_->grad);
   if (masked) {
     grad_y.data = masked;
-    how.relu_y = nullptr;
+    how.relu_y = {};
   }
   batch_norm_backward_apply(exec, grad_y, x, statistics_, how, sums.data(), count(), grad_x);
 }

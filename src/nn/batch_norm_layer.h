@@ -16,13 +16,13 @@ class BatchNormLayer {
 
   struct Fused {
     bool relu = false;
-    const float* residual = nullptr;  // added before ReLU; shape and layout of x
+    ConstElements residual{};  // added before ReLU; shape and layout of x
   };
   void forward(Mode mode, ConstActivation x, const Fused& fused, Activation y);
 
-  // relu_y: the output of forward if ReLU was fused, else null. masked: if not null, receives grad_y where relu_y > 0
+  // relu_y: the output of forward if ReLU was fused, else none. masked, if given, receives grad_y where relu_y > 0
   // and 0 elsewhere (may be grad_y itself). Sets the gradients of weight and bias, which are then global.
-  void backward(ConstActivation grad_y, ConstActivation x, const float* relu_y, float* masked, Activation grad_x);
+  void backward(ConstActivation grad_y, ConstActivation x, ConstElements relu_y, Elements masked, Activation grad_x);
 
   // skip: a device flag as for the optimizer's update; nothing changes when it is not 0 (a non-finite step).
   void update_running_statistics(const int* skip);

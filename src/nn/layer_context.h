@@ -37,7 +37,7 @@ inline std::string_view layer_of(const Parameter& parameter) {
 
 template <typename View>
 double bytes_of(const View& view) {
-  return as_double(view.elements()) * as_double(size_of(view.type));
+  return as_double(view.elements()) * as_double(size_of(view.type()));
 }
 
 struct LayerContext {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "kernels/common/numbers.h"
+#include "kernels/elementwise/elementwise.h"
 #include "kernels/linear/linear.h"
-#include "kernels/relu/relu.h"
 #include "src/nn/initializer.h"
 
 namespace simclr {
@@ -69,7 +69,7 @@ ConstMatrix Projector::forward(Mode mode, ConstMatrix h) {
       if (layer.bn)
         layer.bn->forward(mode, as_activation(y, shards), {.relu = true}, as_activation(a, shards));
       else
-        relu(layer, "relu", y, [&] { relu_forward(exec, y.elements(), y.data, a.data, y.type); });
+        relu(layer, "relu", y, [&] { relu_forward(exec, y.elements(), y.data, a.data); });
     }
     x = output(layer);
   }
@@ -85,11 +85,10 @@ ConstMatrix Projector::backward(ConstMatrix h, ConstMatrix grad_z) {
     if (layer.relu) {  // a = relu(bn(y)) or relu(y); each element of y is read before its gradient replaces it
       const Matrix a = layer.activated.view(), y = layer.linear_out.view(), grad_y = y;
       if (layer.bn)
-        layer.bn->backward(as_activation(grad, shards), as_activation(y, shards), a.data, nullptr,
+        layer.bn->backward(as_activation(grad, shards), as_activation(y, shards), a.data, {},
                            as_activation(grad_y, shards));
       else
-        relu(layer, "relu backward", y,
-             [&] { relu_backward(exec, a.elements(), grad.data, a.data, grad_y.data, a.type); });
+        relu(layer, "relu backward", y, [&] { relu_backward(exec, a.elements(), grad.data, a.data, grad_y.data); });
       grad = grad_y;
     }
     const ConstMatrix x = i > 0 ? output(layers_[i - 1]) : h;  // y = x W^T + b

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/add/add.h"
+#include "kernels/elementwise/elementwise.h"
 #include "src/nn/initializer.h"
 
 namespace simclr {
@@ -75,7 +75,7 @@ ResidualBlock::ResidualBlock(const LayerContext& lc, const std::string& name, co
   }
 }
 
-const float* ResidualBlock::shortcut(Mode mode, ConstActivation x, Activation y) {
+ConstElements ResidualBlock::shortcut(Mode mode, ConstActivation x, Activation y) {
   if (!downsample_) return x.data;
   downsample_->conv.forward(x, downsample_->c.view());
   downsample_->bn.forward(mode, downsample_->c.view(), {}, y);
@@ -88,7 +88,7 @@ ConstActivation ResidualBlock::forward(Mode mode, ConstActivation x) {
     const bool last = &row == &rows_.back();
     const Activation c = row.c.view(), y = row.y.view();
     row.conv.forward(h, c);
-    const float* residual = last ? shortcut(mode, x, y) : nullptr;  // may be y itself
+    const ConstElements residual = last ? shortcut(mode, x, y) : ConstElements();  // may be y itself
     row.bn.forward(mode, c, {.relu = true, .residual = residual}, y);
     h = y;
   }
@@ -102,7 +102,7 @@ void ResidualBlock::backward(ConstActivation x, Activation grad_y, Activation gr
     if (i + 1 == rows_.size())  // y = relu(bn(c) + shortcut); grad_y: now dL/d(sum before the relu)
       row.bn.backward(grad_y, c, h.data, grad_y.data, grad_c);
     else  // h = relu(bn(c))
-      row.bn.backward(row.grad_y.view(), c, h.data, nullptr, grad_c);
+      row.bn.backward(row.grad_y.view(), c, h.data, {}, grad_c);
     // c = conv(input)
     row.conv.backward_weights(i > 0 ? ConstActivation(rows_[i - 1].y.view()) : x, grad_c);
     row.conv.backward_data(grad_c, i > 0 ? rows_[i - 1].grad_y.view() : grad_x);
@@ -110,7 +110,7 @@ void ResidualBlock::backward(ConstActivation x, Activation grad_y, Activation gr
   // shortcut = x, or bn(conv(x))
   if (downsample_) {
     const Activation c = downsample_->c.view(), grad_c = c;
-    downsample_->bn.backward(grad_y, c, nullptr, nullptr, grad_c);
+    downsample_->bn.backward(grad_y, c, {}, {}, grad_c);
     downsample_->conv.backward_weights(x, grad_c);
     downsample_->conv.backward_data(grad_c, grad_shortcut_.view());
     add_shortcut(grad_shortcut_.view(), grad_x);
@@ -123,7 +123,7 @@ void ResidualBlock::backward(ConstActivation x, Activation grad_y, Activation gr
 void ResidualBlock::add_shortcut(ConstActivation grad_shortcut, Activation grad_x) const {
   const ProfileSpan span(context_->profiler(), {OpKind::kElementwise, rows_.back().bn.name(), "backward add"},
                          [&] { return Work{.bytes = 3 * bytes_of(grad_x)}; });
-  add_to(context_->exec(), grad_x.elements(), grad_shortcut.data, grad_x.data, grad_x.type);
+  add_to(context_->exec(), grad_x.elements(), grad_shortcut.data, grad_x.data);
 }
 
 void ResidualBlock::update_running_statistics(const int* skip) {

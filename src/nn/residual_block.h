@@ -54,7 +54,7 @@ class ResidualBlock {
   };
   static Row make_row(const LayerContext& lc, const std::string& conv, const std::string& bn, const ConvShape& shape);
   // Returns x's data, or bn(conv(x)) written into y.
-  const float* shortcut(Mode mode, ConstActivation x, Activation y);
+  ConstElements shortcut(Mode mode, ConstActivation x, Activation y);
   void add_shortcut(ConstActivation grad_shortcut, Activation grad_x) const;  // grad_x += grad_shortcut
 
   Context* context_;

@@ -122,7 +122,7 @@ void ResNet::backward(ConstMatrix grad_h, const GradientsReady& ready) {
     max_pool_backward(exec, grad_pooled, pool_winners_.as<uint8_t>().data(), grad_h1);
   }
   const Activation c1 = c1_.view(), grad_c1 = c1;
-  bn1_.backward(grad_h1, c1, h1_.view().data, nullptr, grad_c1);
+  bn1_.backward(grad_h1, c1, h1_.view().data, {}, grad_c1);
   conv1_.backward_weights(images_, grad_c1);
   ready(conv1_.weight());
 }

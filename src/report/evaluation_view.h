@@ -15,7 +15,7 @@ namespace simclr {
 struct EvaluationFeatures {
   int64_t step = 0;
   const Dataset &bank_set, &test_set;
-  ConstMatrix bank, queries;  // [N, D], [M, D], rows of unit length, in the order of the sets
+  ConstFloatMatrix bank, queries;  // [N, D], [M, D], rows of unit length, in the order of the sets
 };
 
 struct EvaluationView {

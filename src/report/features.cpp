@@ -21,7 +21,7 @@ Eigen::MatrixXd orthonormal(const Eigen::MatrixXd& v) {
 }
 
 // The given rows less their mean, [rows, cols].
-Eigen::MatrixXd centered(const ConstMatrix& features, const std::vector<int64_t>& rows) {
+Eigen::MatrixXd centered(const ConstFloatMatrix& features, const std::vector<int64_t>& rows) {
   Eigen::MatrixXd x(rows.size(), features.cols);
   for (int64_t r = 0; r < x.rows(); ++r)
     x.row(r) = Eigen::Map<const Eigen::RowVectorXf>(features.row(rows[r]), features.cols).cast<double>();
@@ -30,7 +30,7 @@ Eigen::MatrixXd centered(const ConstMatrix& features, const std::vector<int64_t>
 
 }  // namespace
 
-std::vector<Neighbor> nearest_rows(const ConstMatrix& bank, const ConstMatrix& queries, int64_t query, int64_t count) {
+std::vector<Neighbor> nearest_rows(const ConstFloatMatrix& bank, const ConstFloatMatrix& queries, int64_t query, int64_t count) {
   std::vector<Neighbor> all(bank.rows);
   const float* q = queries.row(query);
   for (int64_t r = 0; r < bank.rows; ++r) {
@@ -46,7 +46,7 @@ std::vector<Neighbor> nearest_rows(const ConstMatrix& bank, const ConstMatrix& q
   return {all.begin(), end};
 }
 
-PlaneMap principal_plane(const ConstMatrix& features, const std::vector<int64_t>& rows, const Beat& beat) {
+PlaneMap principal_plane(const ConstFloatMatrix& features, const std::vector<int64_t>& rows, const Beat& beat) {
   PlaneMap map{.points = std::vector<std::array<double, 2>>(rows.size()), .explained = {}};
   const Eigen::MatrixXd x = centered(features, rows);
   const double variance = x.squaredNorm();

@@ -76,7 +76,7 @@ std::vector<AugmentedPair> draw_pairs(const Dataset& dataset, const Settings& se
     AugmentedPair pair{.sample = drawn.samples[i], .original = {}, .views = {}};
     pair.original = fit_into_square(dataset.image(pair.sample, storage), side);
     for (size_t v = 0; v < 2; ++v) {
-      const std::vector<uint8_t> bytes = bytes_of(drawn.images.sample(2 * i + v), size);
+      const std::vector<uint8_t> bytes = bytes_of(drawn.images.sample(2 * i + v).as<float>(), size);
       pair.views[v] = fit_into_square({bytes.data(), size, size}, side);
     }
     pairs.push_back(std::move(pair));

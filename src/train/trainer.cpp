@@ -32,7 +32,7 @@ Trainer::Trainer(TrainingSetup& setup, const RunContext& run, TrainerServices se
   const int64_t rows = setup.geometry.local_rows(), columns = setup.settings.model.projector.output;
   const int64_t stride = padded_cols(columns);
   grad_z_memory_ = run.context.allocate_storage(rows * stride);
-  grad_z_ = {grad_z_memory_.as<float>().data(), rows, columns, stride, run.context.device().storage()};
+  grad_z_ = {{grad_z_memory_.data(), storage_of(run.context.exec())}, rows, columns, stride};
 }
 
 TrainOutcome Trainer::run() {

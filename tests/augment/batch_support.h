@@ -55,7 +55,8 @@ inline std::vector<ViewJob> random_jobs(const ImageArray& images, const ViewPara
   return jobs;
 }
 
-inline Images images_of(float* data, const std::vector<ViewJob>& jobs, const ViewParams& params) {
+// In the layout of a CPU.
+inline Images images_of(Elements data, const std::vector<ViewJob>& jobs, const ViewParams& params) {
   return {data, 1, static_cast<int64_t>(jobs.size()), 3, params.size, params.size};
 }
 

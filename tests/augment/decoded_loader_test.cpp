@@ -58,7 +58,8 @@ class DecodedImages : public testing::Test {
     std::vector<float> all;
     for (int64_t step = 0; step < 4; ++step) {
       const Batch& batch = loader.next();
-      all.insert(all.end(), batch.images.data, batch.images.data + batch.images.elements());
+      const float* views = batch.images.data.as<float>();
+      all.insert(all.end(), views, views + batch.images.elements());
     }
     return all;
   }

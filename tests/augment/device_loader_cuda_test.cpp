@@ -45,10 +45,9 @@ Collected collect(const OddImages& dataset, int64_t resident_bytes, Precision pr
     EXPECT_EQ(batch.epoch, step / plan.steps_per_epoch());
     EXPECT_GE(loader.last_wait_s(), 0);
     all.samples.insert(all.samples.end(), batch.samples.begin(), batch.samples.end());
-    const auto places = static_cast<size_t>(batch.images.shards * batch.images.samples * 16 * 16);
-    const size_t bytes = places * kCudaImageChannels * size_of(batch.images.type);
+    const size_t bytes = batch.images.elements() * size_of(batch.images.type());
     readbacks.push_back(context.device().make_readback(bytes));
-    readbacks.back()->start(batch.images.data);
+    readbacks.back()->start(batch.images.data.address());
     all.images.resize(all.images.size() + bytes);
   }
   const size_t each = all.images.size() / readbacks.size();
@@ -86,7 +85,8 @@ TEST(DeviceViewLoader, MakesTheViewsOfTheHost) {
     EXPECT_TRUE(test::padding_is_zero(stored, 3, kCudaImageChannels));
     const std::vector<float> planar = test::from_nhwc<float>(stored, 2 * 8, 3, 16 * 16, kCudaImageChannels);
     for (size_t i = 0; i < planar.size(); ++i)
-      ASSERT_NEAR(planar[i], batch.images.data[i], 1e-5 * params.inverse_std[i / 256 % 3]) << step << ", " << i;
+      ASSERT_NEAR(planar[i], batch.images.data.as<float>()[i], 1e-5 * params.inverse_std[i / 256 % 3])
+          << step << ", " << i;
   }
   EXPECT_EQ(device.samples, samples);
 }

@@ -48,9 +48,8 @@ class OddImages : public Dataset {
 
 // What a view of images holds, as stored and padded.
 inline std::vector<std::byte> bytes_of(Device& device, const ConstImages& images) {
-  const auto places = static_cast<size_t>(images.shards * images.samples * images.height * images.width);
-  std::vector<std::byte> bytes(places * kCudaImageChannels * size_of(images.type));
-  device.download(bytes.data(), images.data, bytes.size());
+  std::vector<std::byte> bytes(images.elements() * size_of(images.type()));
+  device.download(bytes.data(), images.data.address(), bytes.size());
   return bytes;
 }
 

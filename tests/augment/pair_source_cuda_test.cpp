@@ -22,7 +22,7 @@ std::vector<float> views(Context& context, const Dataset& dataset, int64_t shard
   for (int64_t first = 0; first < count; first += rows) {
     const ConstImages images = source->load(first);
     if (context.device().is_cpu()) {
-      all.insert(all.end(), images.data, images.data + images.elements());
+      all.insert(all.end(), images.data.as<float>(), images.data.as<float>() + images.elements());
     } else {
       const std::vector<float> call = planar_floats(bytes_of(context.device(), images), rows, 256);
       all.insert(all.end(), call.begin(), call.end());

@@ -31,7 +31,8 @@ struct Case {
     std::vector<float> all;
     for (int64_t first = 0; first < 6; first += source->call_images()) {
       const ConstImages images = source->load(first);
-      all.insert(all.end(), images.data, images.data + images.elements());
+      const float* views = images.data.as<float>();
+      all.insert(all.end(), views, views + images.elements());
     }
     return all;
   }

@@ -46,10 +46,10 @@ TEST(UploadedImages, AreThoseOfTheHostCallAfterCall) {
       std::vector<float> host = host_images(call);
       expected.push_back(expected_bytes(context.device().storage(), host));
       const Images& images = uploaded.put({host.data(), kShards, kSamples, 3, kSize, kSize});
-      EXPECT_EQ(images.type, context.device().storage());
+      EXPECT_EQ(images.type(), context.device().storage());
       std::fill(host.begin(), host.end(), std::numeric_limits<float>::quiet_NaN());
       readbacks.push_back(context.device().make_readback(expected.back().size()));
-      readbacks.back()->start(images.data);
+      readbacks.back()->start(images.data.address());
     }
     for (size_t i = 0; i < expected.size(); ++i)
       EXPECT_EQ(std::memcmp(readbacks[i]->wait(), expected[i].data(), expected[i].size()), 0)
@@ -85,7 +85,7 @@ TEST(UploadedBatchSource, HasTheBatchesOfTheHost) {
     EXPECT_EQ(batch.samples, expected.samples);
     EXPECT_GE(source->last_wait_s(), 0);
     EXPECT_TRUE(test::same_bits(planar_floats(bytes_of(context.device(), batch.images), 2 * 8, 256),
-                                std::span<const float>(expected.images.data, 2 * 8 * 3 * 256)))
+                                std::span<const float>(expected.images.data.as<float>(), 2 * 8 * 3 * 256)))
         << step;
   }
 }

@@ -71,7 +71,8 @@ Collected collect(const Dataset& dataset, ViewLoaderSettings settings) {
     const Batch& batch = loader.next();
     EXPECT_EQ(batch.step, step);
     EXPECT_EQ(batch.epoch, step / plan.steps_per_epoch());
-    all.images.insert(all.images.end(), batch.images.data, batch.images.data + batch.images.elements());
+    const float* views = batch.images.data.as<float>();
+    all.images.insert(all.images.end(), views, views + batch.images.elements());
     all.samples.insert(all.samples.end(), batch.samples.begin(), batch.samples.end());
   }
   return all;
@@ -98,7 +99,7 @@ TEST(ViewLoader, FillsShardsWithView1ThenView2) {
         const ViewDraw draw = draw_view(params, philox_key(kSeed, RandomPurpose::kViews),
                                         {view, static_cast<uint32_t>(samples[k]), 1}, image.height, image.width);
         const std::vector<float> expected = test::render(image, draw, params);
-        ASSERT_EQ(std::memcmp(batch.images.shard(s) + (4 * view + k) * batch.images.sample_elements(), expected.data(),
+        ASSERT_EQ(std::memcmp(batch.images.sample(s * batch.images.samples + 4 * view + k).address(), expected.data(),
                               expected.size() * sizeof(float)),
                   0);
       }
@@ -230,7 +231,7 @@ TEST(EvaluationLoader, FillsPaddedCalls) {
         if (k < real)
           render_whole(dataset.image(first + k, storage), params, std::as_writable_bytes(std::span(scratch)),
                        expected.data());
-        ASSERT_EQ(std::memcmp(call.sample(k), expected.data(), expected.size() * sizeof(float)), 0)
+        ASSERT_EQ(std::memcmp(call.sample(k).address(), expected.data(), expected.size() * sizeof(float)), 0)
             << first << " + " << k;
       }
     }

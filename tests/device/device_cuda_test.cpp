@@ -189,19 +189,17 @@ TEST(HostMatrix, IsACopyInFloat32) {
   const std::vector<float> values = counted(3 * 8, -4);
   const Buffer memory = context.allocate_elements<float>(3 * 8);
   device.upload(memory.data(), values.data(), memory.bytes());
-  const ConstMatrix fetched = host.fetch(device, {memory.as<float>().data(), 3, 5, 8});
+  const ConstFloatMatrix fetched = host.fetch(device, {memory.as<float>().data(), 3, 5, 8});
   EXPECT_EQ(fetched.rows, 3);
   EXPECT_EQ(fetched.cols, 5);
   EXPECT_EQ(fetched.stride, 8);
-  EXPECT_EQ(fetched.type, DataType::kFloat32);
   for (int64_t i = 0; i < 24; ++i) EXPECT_EQ(fetched.data[i], values[i]);
 
   // bfloat16: 1, -2.5, the largest, infinity, a subnormal; another size in the same object.
   const std::vector<uint16_t> halves = {0x3F80, 0xC020, 0x7F7F, 0x7F80, 0x0001, 0x8000};
   const Buffer half_memory = context.allocate(halves.size() * sizeof(uint16_t));
   device.upload(half_memory.data(), halves.data(), half_memory.bytes());
-  const ConstMatrix half = host.fetch(device, {half_memory.as<float>().data(), 2, 3, 3, DataType::kBfloat16});
-  EXPECT_EQ(half.type, DataType::kFloat32);
+  const ConstFloatMatrix half = host.fetch(device, {{half_memory.data(), DataType::kBfloat16}, 2, 3, 3});
   EXPECT_EQ(std::vector<float>(half.data, half.data + 6),
             (std::vector<float>{1.0F, -2.5F, 0x1.FEp127F, std::numeric_limits<float>::infinity(), 0x1p-133F, -0.0F}));
   EXPECT_TRUE(std::signbit(half.data[5]));

@@ -36,7 +36,7 @@ struct NumberedImages {
               }
               firsts.push_back(first);
               counts.push_back(count);
-              return ConstMatrix{memory.data(), call_images, 3, kStride};
+              return ConstFloatMatrix{memory.data(), call_images, 3, kStride};
             }};
   }
 };

@@ -78,7 +78,7 @@ TEST(LinearProducts, EqualPlainLoopsOnAwkwardSizes) {
     for (int64_t width : {1, 17, 33}) {
       for (int64_t classes : {1, 6, 9, 13}) {
         const Set set = random_set(rows, width, 3, 1);
-        const ConstMatrix x = set.view().features;
+        const ConstFloatMatrix x = set.view().features;
         const std::vector<double> weights = random_weights(static_cast<size_t>(classes * (width + 1)), 1);
         std::vector<double> logits(rows * classes, NAN);
         linear_logits(CpuExec{.threads = 3}, x, weights, logits);

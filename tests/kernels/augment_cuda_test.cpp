@@ -21,7 +21,7 @@ std::vector<float> render_on_cuda(const ImageArray& images, const std::vector<Vi
   const DeviceArray<ViewJob> on_device(jobs);
   const test::StoredArray out(type, jobs.size() * static_cast<size_t>(params.size * params.size * kCudaImageChannels));
   Images views = images_of(out.data(), jobs, params);
-  views.type = type;
+  views.layout = Layout::kNhwc;
   render_views(run.exec(), params, {bytes.data(), bytes.count()}, {jobs, on_device.data()}, views);
   return out.download();
 }

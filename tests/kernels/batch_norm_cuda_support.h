@@ -25,7 +25,7 @@ inline BatchNormResults run_batch_norm_on_cuda(DataType type, const BatchNormCas
   const Exec& exec = run.exec();
   const CudaFeatureMaps x(type, c.shape, in.x), residual(type, c.shape, c.residual ? in.residual : in.x);
   const CudaFeatureMaps grad_y(type, c.shape, in.grad_y), y(type, c.shape), grad_x(type, c.shape);
-  const auto of = [&](int r, const CudaFeatureMaps& m) { return cuda_shards_of(m.view(), r * own, own); };
+  const auto of = [&](int r, const CudaFeatureMaps& m) { return shards_of(m.view(), r * own, own); };
   const DeviceArray<float> gamma(in.gamma), beta(in.beta);
 
   const auto padded = static_cast<size_t>(c.groups * padded_cols(channels)), width = static_cast<size_t>(channels);

@@ -34,7 +34,7 @@ class Bfloat16Array {
     for (size_t i = 0; i < values.size(); ++i) elements()[i] = to_bfloat16(values[i]);
   }
   std::span<Bfloat16> elements() const { return buffer_.as<Bfloat16>(); }
-  float* data() const { return buffer_.as<float>().data(); }  // the address only, as in views
+  Bfloat16* data() const { return elements().data(); }
   std::vector<float> values() const {
     std::vector<float> result;
     for (const Bfloat16 v : elements()) result.push_back(as_float(v));
@@ -54,8 +54,7 @@ class Bfloat16Maps {
   Bfloat16Maps(const Shape& s, std::span<const float> plain) : Bfloat16Maps(s, FeatureMaps(s, plain)) {}
 
   Activation view() const {
-    return {array_.data(), shape_.shards, shape_.samples,     shape_.channels,
-            shape_.height, shape_.width,  DataType::kBfloat16};
+    return {array_.data(), shape_.shards, shape_.samples, shape_.channels, shape_.height, shape_.width};
   }
   std::vector<float> plain() const { return as_floats().plain(); }
   bool padding_is_zero() const { return as_floats().padding_is_zero(); }
@@ -81,7 +80,7 @@ class Bfloat16Matrix {
     for (int64_t i = 0; i < rows; ++i)  // the padding stays NaN: it must not be read
       for (int64_t j = 0; j < cols; ++j) array_.elements()[at(i, j)] = to_bfloat16(plain[i * cols + j]);
   }
-  Matrix view() const { return {array_.data(), rows_, cols_, padded_cols(cols_), DataType::kBfloat16}; }
+  Matrix view() const { return {array_.data(), rows_, cols_, padded_cols(cols_)}; }
   std::vector<float> plain() const {
     std::vector<float> result;
     for (int64_t i = 0; i < rows_; ++i)

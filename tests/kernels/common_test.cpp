@@ -3,6 +3,7 @@
 #include <atomic>
 #include <stdexcept>
 
+#include "kernels/common/bfloat16.h"
 #include "kernels/common/ordered_tree.h"
 #include "kernels/common/parallel.h"
 #include "tests/kernels/kernel_support.h"
@@ -157,7 +158,7 @@ TEST(Views, FindSamplesShardsAndRows) {
   EXPECT_EQ(a.padded_channels(), 2 * block);
   EXPECT_EQ(a.sample_elements(), 2 * block * 20);
   EXPECT_EQ(a.elements(), static_cast<int64_t>(memory.size()));
-  EXPECT_EQ(a.sample(5), memory.data() + 5 * 2 * block * 20);
+  EXPECT_EQ(a.sample(5).as<float>(), memory.data() + 5 * 2 * block * 20);
   EXPECT_EQ(a.shard(1), a.sample(3));
   EXPECT_TRUE(a.same_shape(ConstActivation(a)));
   EXPECT_FALSE(a.same_shape(Activation{memory.data(), 2, 3, block + 2, 4, 5}));
@@ -169,7 +170,7 @@ TEST(Views, FindSamplesShardsAndRows) {
 
   const Matrix m{memory.data(), 6, block + 1, padded_cols(block + 1)};
   EXPECT_EQ(m.stride, 2 * block);
-  EXPECT_EQ(m.row(2), memory.data() + 4 * block);
+  EXPECT_EQ(m.row(2).as<float>(), memory.data() + 4 * block);
   EXPECT_EQ(m.elements(), 12 * block);
   const Matrix part = m.slice(2, 3);
   EXPECT_EQ(part.data, m.row(2));
@@ -178,6 +179,46 @@ TEST(Views, FindSamplesShardsAndRows) {
   const Activation as = as_activation(m, 2);
   EXPECT_EQ(as.samples, 3);
   EXPECT_EQ(as.sample(4), m.row(4));
+  EXPECT_TRUE(as.is_in(Layout::kBlocked) && as.is_in(Layout::kNhwc) && !as.is_in(Layout::kNchw));
+  EXPECT_TRUE(a.is_in(Layout::kBlocked) && !a.is_in(Layout::kNhwc));
+  Activation other = a;
+  other.layout = Layout::kNhwc;
+  EXPECT_FALSE(a.same_shape(other));
+}
+
+// A view whose elements may be bfloat16 cannot be indexed, nor read through a pointer that it did not check.
+template <typename View>
+concept Indexable = requires(const View& v) {
+  v.data[0];
+}
+|| requires(const View& v) {
+  *v.data;
+};
+template <typename View>
+concept GivesFloats = std::is_convertible_v<decltype(View::data), const float*>;
+static_assert(!Indexable<Activation> && !Indexable<ConstActivation> && !GivesFloats<Activation>);
+static_assert(!Indexable<Images> && !Indexable<ConstImages> && !GivesFloats<Images>);
+static_assert(!Indexable<Matrix> && !Indexable<ConstMatrix> && !GivesFloats<Matrix>);
+static_assert(Indexable<FloatMatrix> && Indexable<ActivationView<const Bfloat16*>>);
+static_assert(std::is_convertible_v<FloatMatrix, ConstMatrix> && !std::is_convertible_v<Matrix, FloatMatrix>);
+static_assert(!std::is_convertible_v<ConstMatrix, Matrix> && !std::is_convertible_v<ConstFloatMatrix, Matrix>);
+
+TEST(Views, GiveElementsOnlyAsWhatIsStored) {
+  std::vector<float> floats(4 * kMaxChannelBlock);
+  std::vector<Bfloat16> halves(4 * kMaxChannelBlock);
+  const int64_t cols = channel_block();
+  const Matrix wide{floats.data(), 4, cols, cols}, narrow{halves.data(), 4, cols, cols};
+  EXPECT_EQ(wide.type(), DataType::kFloat32);
+  EXPECT_EQ(narrow.type(), DataType::kBfloat16);
+  EXPECT_EQ(wide.as<float>().row(3), floats.data() + 3 * cols);
+  EXPECT_EQ(narrow.as<Bfloat16>().row(3), halves.data() + 3 * cols);
+  EXPECT_EQ(narrow.row(3).as<Bfloat16>(), halves.data() + 3 * cols);  // counted in elements
+  EXPECT_THAT([&] { narrow.as<float>(); }, test::fires("elements of 2 bytes are stored"));
+  EXPECT_THAT([&] { as_activation(wide, 2).as<Bfloat16>(); }, test::fires("elements of 2 bytes were asked for"));
+  const Elements none;
+  EXPECT_FALSE(none);
+  EXPECT_EQ(none.as<float>(), nullptr);
+  EXPECT_EQ(none.as<Bfloat16>(), nullptr);  // an argument that is left out has no type
 }
 
 }  // namespace

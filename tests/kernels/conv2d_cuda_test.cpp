@@ -231,7 +231,7 @@ TEST(Conv2dCudaPlan, ChecksTypesAndScratch) {
   const CudaFeatureMaps x(gpu.type(), test::input_shape(kSmall));
   const CudaFeatureMaps y(gpu.type(), test::output_shape(kSmall));
   Activation wrong = x.view();
-  wrong.type = DataType::kFloat32;
+  wrong.data = {wrong.data.address(), DataType::kFloat32};
   EXPECT_THAT([&] { conv2d_forward(gpu.exec(), *plan, ConstActivation(wrong), nullptr, y.view()); },
               test::fires("the device stores"));
   CudaExec without_scratch = gpu.cuda();

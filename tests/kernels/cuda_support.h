@@ -77,7 +77,7 @@ class StoredArray {
   StoredArray(DataType type, size_t count) : type_(type), bytes_(count * size_of(type)) {}  // NaN
   StoredArray(DataType type, std::span<const float> values) : StoredArray(type, values.size()) { upload(values); }
 
-  float* data() const { return reinterpret_cast<float*>(bytes_.data()); }  // the address only, as in views
+  Elements data() const { return {bytes_.data(), type_}; }
   DataType type() const { return type_; }
   size_t count() const { return bytes_.count() / size_of(type_); }
   void upload(std::span<const float> values) {
@@ -148,7 +148,7 @@ class CudaFeatureMaps {
   }
 
   Activation view() const {
-    return {array_.data(), shape_.shards, shape_.samples, shape_.channels, shape_.height, shape_.width, array_.type()};
+    return {array_.data(), shape_.shards, shape_.samples, shape_.channels, shape_.height, shape_.width, Layout::kNhwc};
   }
   std::vector<float> plain() const {
     return from_nhwc<float>(array_.download(), shape_.rows(), shape_.channels, places(), padded());
@@ -169,7 +169,7 @@ class CudaImages {
   CudaImages(DataType type, const Shape& s, std::span<const float> plain)
       : shape_(s), array_(type, to_nhwc(plain, s.rows(), s.channels, s.height * s.width, kCudaImageChannels)) {}
   ConstImages view() const {
-    return {array_.data(), shape_.shards, shape_.samples, shape_.channels, shape_.height, shape_.width, array_.type()};
+    return {array_.data(), shape_.shards, shape_.samples, shape_.channels, shape_.height, shape_.width, Layout::kNhwc};
   }
 
  private:
@@ -189,7 +189,7 @@ class CudaMatrix {
     array_.upload(to_nhwc(plain, rows, cols, 1, stride, padding));
   }
 
-  Matrix view() const { return {array_.data(), rows_, cols_, stride_, array_.type()}; }
+  Matrix view() const { return {array_.data(), rows_, cols_, stride_}; }
   std::vector<float> plain() const { return from_nhwc<float>(array_.download(), rows_, cols_, 1, stride_); }
   bool padding_is_zero() const { return test::padding_is_zero(array_.download(), cols_, stride_); }
 
@@ -197,15 +197,6 @@ class CudaMatrix {
   int64_t rows_, cols_, stride_;
   StoredArray array_;
 };
-
-// Shards [first, first + count) of a view of the GPU, whatever it is stored as (shards_of counts in floats).
-template <typename View>
-View cuda_shards_of(View v, int64_t first, int64_t count) {
-  const int64_t bytes = first * v.shard_elements() * static_cast<int64_t>(size_of(v.type));
-  v.data = reinterpret_cast<decltype(v.data)>(reinterpret_cast<uintptr_t>(v.data) + static_cast<uintptr_t>(bytes));
-  v.shards = count;
-  return v;
-}
 
 // A stream of its own, a cuBLAS handle bound to it, and a workspace full of NaN. The destructor waits for the stream.
 class CudaRun {

@@ -116,7 +116,7 @@ class FeatureMaps {
           f(at, view_.sample(i) + (c / block * places() + p) * block + c % block);
   }
 
-  Activation view_;
+  ActivationView<float*> view_;
   Buffer buffer_;
 };
 

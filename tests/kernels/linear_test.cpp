@@ -37,7 +37,7 @@ struct PaddedMatrix {
     return true;
   }
   std::vector<float> memory;
-  Matrix view;
+  FloatMatrix view;
 };
 
 struct LinearInputs {
@@ -175,10 +175,10 @@ TEST(Linear, RefusesWrongShapes) {
 // [1 2; 3 4] and its transposes, alpha and beta, strides beyond the width.
 TEST(Gemm, HandNumbers) {
   const float a[] = {1, 2, 99, 3, 4, 99}, b[] = {5, 6, 7, 8};
-  const ConstMatrix ma{a, 2, 2, 3}, mb{b, 2, 2, 2};
+  const ConstFloatMatrix ma{a, 2, 2, 3}, mb{b, 2, 2, 2};
   const auto product = [&](Op op_a, Op op_b, GemmScale scale, float start) {
     std::vector<float> c(8, start);
-    parallel_for(CpuExec{}, 1, [&](int64_t, int) { gemm(ma, op_a, mb, op_b, scale, Matrix{c.data(), 2, 2, 4}); });
+    parallel_for(CpuExec{}, 1, [&](int64_t, int) { gemm(ma, op_a, mb, op_b, scale, FloatMatrix{c.data(), 2, 2, 4}); });
     EXPECT_TRUE(test::same_bits(std::vector{c[2], c[3]}, std::vector{start, start}));  // beyond the width: untouched
     return std::vector<float>{c[0], c[1], c[4], c[5]};
   };
@@ -191,8 +191,8 @@ TEST(Gemm, HandNumbers) {
 
 TEST(Gemm, RefusesWrongShapesAndManyThreads) {
   std::vector<float> v(16);
-  const ConstMatrix a{v.data(), 2, 3, 3};
-  const Matrix c{v.data(), 2, 2, 2};
+  const ConstFloatMatrix a{v.data(), 2, 3, 3};
+  const FloatMatrix c{v.data(), 2, 2, 2};
   EXPECT_THAT([&] { gemm(a, Op::kNone, {v.data(), 2, 2, 2}, Op::kNone, {}, c); }, test::fires("[2, 3] x [2, 2]"));
   EXPECT_THAT([&] { gemm(a, Op::kNone, {v.data(), 3, 2, 1}, Op::kNone, {}, c); }, test::fires("strides 3, 1, 2"));
   const int before = omp_get_max_threads();

@@ -26,7 +26,7 @@ class TestMatrix {
     for (int64_t i = 0; i < rows; ++i) std::copy_n(&dense[i * cols], cols, view().row(i));
   }
 
-  Matrix view() { return {data_.data(), rows_, cols_, stride_}; }
+  FloatMatrix view() { return {data_.data(), rows_, cols_, stride_}; }
   // Rows without their padding.
   std::vector<float> dense() const {
     std::vector<float> out;

@@ -142,7 +142,7 @@ TEST(Model, EncodeCommunicatesWithNoRankAndSeesEachSampleAlone) {
   EXPECT_EQ(silent.sums, 0);
   // Another last image changes the last row and no other.
   ConstImages x = net.images(1);
-  std::vector<float> changed(x.data, x.data + x.elements());
+  std::vector<float> changed(x.data.as<float>(), x.data.as<float>() + x.elements());
   changed.back() += 1.0F;
   x.data = changed.data();
   const auto other = dense(net.model().encode(x));
@@ -176,7 +176,7 @@ TEST(Model, NonFiniteImagesShowInZAndInTheGradients) {
   const auto c = joint_case();
   RankNetwork net(c, one);
   ConstImages x = net.images(1);
-  std::vector<float> changed(x.data, x.data + x.elements());
+  std::vector<float> changed(x.data.as<float>(), x.data.as<float>() + x.elements());
   changed[0] = test::kNaN;
   x.data = changed.data();
   const auto z = dense(net.model().forward(x));

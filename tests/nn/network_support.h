@@ -32,13 +32,15 @@ struct NetworkCase {
   }
 };
 
-inline std::vector<float> dense(ConstMatrix m) {  // [rows, cols] without the padding
+inline std::vector<float> dense(const ConstMatrix& matrix) {  // [rows, cols] without the padding
+  const auto m = matrix.as<float>();
   std::vector<float> out;
   for (int64_t i = 0; i < m.rows; ++i) out.insert(out.end(), m.row(i), m.row(i) + m.cols);
   return out;
 }
 
-inline bool padding_is_zero(ConstMatrix m) {
+inline bool padding_is_zero(const ConstMatrix& matrix) {
+  const auto m = matrix.as<float>();
   for (int64_t i = 0; i < m.rows; ++i)
     for (int64_t c = m.cols; c < m.stride; ++c)
       if (m.row(i)[c] != 0.0F) return false;
@@ -93,7 +95,7 @@ class RankNetwork {
   ConstMatrix grad_z(uint32_t seed) {
     const int64_t cols = case_.projector.output, skip = geometry_.first_shard * case_.samples() * cols;
     const auto all = all_grad_z(case_, seed);
-    const Matrix m{grad_z_.as<float>().data(), geometry_.local_rows(), cols, padded_cols(cols)};
+    const FloatMatrix m{grad_z_.as<float>().data(), geometry_.local_rows(), cols, padded_cols(cols)};
     for (int64_t i = 0; i < m.rows; ++i) std::copy_n(all.begin() + skip + i * cols, cols, m.row(i));
     return m;
   }

@@ -53,7 +53,7 @@ TEST(DrawPairs, AreTheViewsOfTheRun) {
     const AugmentedPair& pair = pairs[i];
     EXPECT_EQ(pair.sample, batch.samples[i]);
     for (int64_t v = 0; v < 2; ++v) {
-      const float* view = batch.images.sample((2 * (i / 4) + v) * 4 + i % 4);
+      const float* view = batch.images.sample((2 * (i / 4) + v) * 4 + i % 4).as<float>();
       for (int64_t p = 0; p < 16 * 16; ++p) {
         for (int64_t c = 0; c < 3; ++c) {
           const auto k = static_cast<size_t>(c);
@@ -86,7 +86,7 @@ TEST(EvaluationView, NamesNeighborsAndEscapesTheirClasses) {
   set.pixels.assign(2 * 3 * 16, 100);
   const InMemoryDataset data(set);
   const std::vector<float> features = {1, 0, 0, 1};
-  const ConstMatrix matrix{.data = features.data(), .rows = 2, .cols = 2, .stride = 2};
+  const ConstFloatMatrix matrix{.data = features.data(), .rows = 2, .cols = 2, .stride = 2};
   const EvaluationView view = view_evaluation({5, data, data, matrix, matrix});
   ASSERT_EQ(view.rows.size(), 2U);
   EXPECT_EQ(view.rows[0].size(), 3U);  // and the two of the bank
@@ -108,7 +108,7 @@ TEST(EvaluationView, ShowsEveryClassWhateverTheOrder) {
     }
     set.class_names = {"a1", "b2", "c3", "d4"};
     const InMemoryDataset data(set);
-    const ConstMatrix matrix{.data = features.data(), .rows = 4000, .cols = 1, .stride = 1};
+    const ConstFloatMatrix matrix{.data = features.data(), .rows = 4000, .cols = 1, .stride = 1};
     const EvaluationView view = view_evaluation({5, data, data, matrix, matrix});
     for (const char* name : {": a1", ": b2", ": c3", ": d4"}) {
       bool shown = false;

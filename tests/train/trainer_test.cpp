@@ -40,7 +40,7 @@ class PoisonedLoss : public ContrastiveLoss {
   const double* forward(const ConstMatrix& z) override { return loss_->forward(z); }
   void backward(const Matrix& grad_z) override {
     loss_->backward(grad_z);
-    if (--steps_left_ == 0) grad_z.row(0)[0] = std::nanf("");
+    if (--steps_left_ == 0) grad_z.row(0).as<float>()[0] = std::nanf("");
   }
   std::string describe() const override { return loss_->describe(); }
   size_t memory_bytes() const override { return loss_->memory_bytes(); }

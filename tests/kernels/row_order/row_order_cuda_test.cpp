@@ -21,7 +21,7 @@ TEST(RowOrderCuda, HasTheBitsOfTheCpu) {
     for (const auto& [n, shards] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {3, 2}, {5, 8}, {33, 4}}) {
       const int64_t rows = 2 * n * shards, stride = columns + 5;
       auto values = test::random_values(rows * columns, 1), other = test::random_values(rows * columns, 2);
-      const auto matrix = [&](std::vector<float>& v) { return Matrix{v.data(), rows, columns, columns}; };
+      const auto matrix = [&](std::vector<float>& v) { return FloatMatrix{v.data(), rows, columns, columns}; };
       std::vector<float> global(values.size()), by_shard(values.size()), sum = values;
       shards_to_global_order(cpu, matrix(values), shards, matrix(global));
       global_to_shard_order(cpu, matrix(values), shards, matrix(by_shard));

@@ -1,6 +1,5 @@
 // relu and add: numbers by hand, NaN and signed zeros, lengths around the cut into tasks, threads.
-#include "kernels/add/add.h"
-#include "kernels/relu/relu.h"
+#include "kernels/elementwise/elementwise.h"
 #include "tests/kernels/kernel_support.h"
 
 namespace simclr {

@@ -1,6 +1,5 @@
 // relu and add on CUDA: the same bits as the CPU ops, for every length, in both storage types.
-#include "kernels/add/add.h"
-#include "kernels/relu/relu.h"
+#include "kernels/elementwise/elementwise.h"
 #include "tests/kernels/cuda_support.h"
 
 namespace simclr {
@@ -37,15 +36,15 @@ TEST_P(ReluAddCuda, HandNumbers) {
   const std::vector<float> x = {-2, -0x1p-100F, 0, 0x1p-100F, 3, kInfinity, -kInfinity, test::kNaN};
   const StoredArray in(type_, x), grad_y(type_, std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8});
   StoredArray y(type_, 8), grad_x(type_, 8);
-  relu_forward(run_.exec(), 8, in.data(), y.data(), type_);
-  relu_backward(run_.exec(), 8, grad_y.data(), y.data(), grad_x.data(), type_);
+  relu_forward(run_.exec(), 8, in.data(), y.data());
+  relu_backward(run_.exec(), 8, grad_y.data(), y.data(), grad_x.data());
   EXPECT_TRUE(test::same_bits(
       y.download(), test::as_stored(type_, std::vector<float>{0, 0, 0, 0x1p-100F, 3, kInfinity, 0, test::kNaN})));
   EXPECT_THAT(grad_x.download(), testing::ElementsAre(0, 0, 0, 4, 5, 6, 0, 0));  // 0 at the corner
 
   const StoredArray part(type_, std::vector<float>{1, -2, kInfinity, test::kNaN});
   const StoredArray total(type_, std::vector<float>{10, 20, -kInfinity, 1});
-  add_to(run_.exec(), 4, part.data(), total.data(), type_);
+  add_to(run_.exec(), 4, part.data(), total.data());
   const auto sum = total.download();
   EXPECT_EQ(sum[0], 11);
   EXPECT_EQ(sum[1], 18);
@@ -66,9 +65,9 @@ TEST_P(ReluAddCuda, GivesWhatTheCpuGivesForEveryLength) {
     const std::vector<float> nan(x.size(), test::kNaN);
     const StoredArray out = with_sentinel(type_, nan), grad_in = with_sentinel(type_, nan);
     const StoredArray sum = with_sentinel(type_, other);
-    relu_forward(run_.exec(), n, in.data(), out.data(), type_);
-    relu_backward(run_.exec(), n, grad_y.data(), out.data(), grad_in.data(), type_);
-    add_to(run_.exec(), n, in.data(), sum.data(), type_);
+    relu_forward(run_.exec(), n, in.data(), out.data());
+    relu_backward(run_.exec(), n, grad_y.data(), out.data(), grad_in.data());
+    add_to(run_.exec(), n, in.data(), sum.data());
     EXPECT_TRUE(test::same_bits(without_sentinel(out), y)) << n;
     EXPECT_TRUE(test::same_bits(without_sentinel(grad_in), grad_x)) << n;
     EXPECT_TRUE(test::same_bits(without_sentinel(sum), test::as_stored(type_, total))) << n;
@@ -77,8 +76,8 @@ TEST_P(ReluAddCuda, GivesWhatTheCpuGivesForEveryLength) {
 
 TEST_P(ReluAddCuda, WorkInPlace) {
   const StoredArray x(type_, std::vector<float>{-1, 2, -3, 4}), grad(type_, std::vector<float>{10, 20, 30, 40});
-  relu_forward(run_.exec(), 4, x.data(), x.data(), type_);
-  relu_backward(run_.exec(), 4, grad.data(), x.data(), grad.data(), type_);
+  relu_forward(run_.exec(), 4, x.data(), x.data());
+  relu_backward(run_.exec(), 4, grad.data(), x.data(), grad.data());
   EXPECT_THAT(x.download(), testing::ElementsAre(0, 2, 0, 4));
   EXPECT_THAT(grad.download(), testing::ElementsAre(0, 20, 0, 40));
 }
@@ -92,7 +91,7 @@ TEST(ReluAdd, CudaGoesRoundTheGrid) {
   std::vector<float> tiled(n);
   for (size_t i = 0; i < tiled.size(); ++i) tiled[i] = values[i % values.size()];
   const StoredArray part(type, tiled), total(type, tiled);
-  add_to(run.exec(), n, part.data(), total.data(), type);
+  add_to(run.exec(), n, part.data(), total.data());
   const auto sum = total.download();
   for (size_t i = 0; i < sum.size(); ++i) ASSERT_EQ(sum[i], 2 * tiled[i]) << i;
 }
