@@ -113,7 +113,7 @@ tests() {
   local test left_out=""
   set_deadline 180
   for test in "${gpu_tests[@]}"; do
-    if [ "$short" = 1 ] && [[ ! $test =~ ^(relu_add|squared_norm)_ ]]; then
+    if [ "$short" = 1 ] && [[ ! $test =~ ^(elementwise|squared_norm)_ ]]; then
       left_out+=" $test"
     else
       test_row 60 "$test" "$build/$test"

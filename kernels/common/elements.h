@@ -19,7 +19,9 @@ struct DataTypeOf<float> {
   static constexpr DataType value = DataType::kFloat32;
 };
 template <typename T>
-concept Element = requires { DataTypeOf<std::remove_const_t<T>>::value; };
+concept Element = requires {
+  DataTypeOf<std::remove_const_t<T>>::value;
+};
 
 // Throws Error(kOther): a defect of the program.
 [[noreturn]] void wrong_element_type(DataType stored, DataType asked);

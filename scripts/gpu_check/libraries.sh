@@ -3,7 +3,7 @@
 # shellcheck disable=SC2034,SC2154  # variables are shared with the script that sources this
 
 program=simclr_train
-gpu_tests=(relu_add_cuda_test squared_norm_cuda_test pool_cuda_test linear_cuda_test optimizer_update_cuda_test
+gpu_tests=(elementwise_cuda_test squared_norm_cuda_test pool_cuda_test linear_cuda_test optimizer_update_cuda_test
   augment_cuda_test l2_normalize_cuda_test infonce_cuda_test infonce_streaming_cuda_test row_order_cuda_test barlow_twins_cuda_test barlow_twins_loss_cuda_test batch_norm_cuda_test conv2d_cuda_test sums_cuda_test
   device_cuda_test device_loader_cuda_test streamed_cuda_test initializer_cuda_test nccl_collectives_test)
 # What some builds lack: tests of the real cuDNN, a tool that reads the GPU's properties out of it, a benchmark.

@@ -22,7 +22,8 @@ struct EmbeddingStatistics {
 
 // embeddings [2N, C], N >= 2, rows of unit length: 2i and 2i + 1 are the views of image i. Computed in double; no sum
 // depends on the number of threads.
-EmbeddingStatistics measure_embeddings(const CpuExec& exec, const ConstFloatMatrix& embeddings, const Beat& beat = no_beat);
+EmbeddingStatistics measure_embeddings(const CpuExec& exec, const ConstFloatMatrix& embeddings,
+                                       const Beat& beat = no_beat);
 
 // Below an effective rank of 2, embeddings hardly leave one line, whatever the image: the encoder has collapsed. A
 // working encoder has tens. An untrained network can be below 2, so this is not checked before the first step.

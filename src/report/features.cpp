@@ -30,7 +30,8 @@ Eigen::MatrixXd centered(const ConstFloatMatrix& features, const std::vector<int
 
 }  // namespace
 
-std::vector<Neighbor> nearest_rows(const ConstFloatMatrix& bank, const ConstFloatMatrix& queries, int64_t query, int64_t count) {
+std::vector<Neighbor> nearest_rows(const ConstFloatMatrix& bank, const ConstFloatMatrix& queries, int64_t query,
+                                   int64_t count) {
   std::vector<Neighbor> all(bank.rows);
   const float* q = queries.row(query);
   for (int64_t r = 0; r < bank.rows; ++r) {

@@ -18,7 +18,8 @@ struct Neighbor {
 
 // The `count` rows of the bank with the largest product with row `query` of `queries`, nearest first; equal ones in
 // the order of the bank. Rows have unit length. bank [N, D], queries [M, D].
-std::vector<Neighbor> nearest_rows(const ConstFloatMatrix& bank, const ConstFloatMatrix& queries, int64_t query, int64_t count);
+std::vector<Neighbor> nearest_rows(const ConstFloatMatrix& bank, const ConstFloatMatrix& queries, int64_t query,
+                                   int64_t count);
 
 struct PlaneMap {
   std::vector<std::array<double, 2>> points;  // one for each row
@@ -29,6 +30,7 @@ struct PlaneMap {
 // Block power iteration with eight directions and a fixed start, then Rayleigh-Ritz (Golub and Van Loan, "Matrix
 // Computations", 4th edition, section 8.2.4): the whole decomposition would take minutes for 2048 features. The largest
 // component of an axis is positive. All zeros if the rows do not vary. beat: after each iteration.
-PlaneMap principal_plane(const ConstFloatMatrix& features, const std::vector<int64_t>& rows, const Beat& beat = no_beat);
+PlaneMap principal_plane(const ConstFloatMatrix& features, const std::vector<int64_t>& rows,
+                         const Beat& beat = no_beat);
 
 }  // namespace simclr

@@ -94,11 +94,11 @@ with tempfile.TemporaryDirectory(prefix="gpu_check_") as name:
     check(result.named("absent") == ["compute-sanitizer", "nvidia-smi", "times of the loss"], "what is not there is said", result)
 
     # Before anything runs: one line for each thing that is missing.
-    (build / "relu_add_cuda_test").unlink()
+    (build / "elementwise_cuda_test").unlink()
     result = gpu_check("--cifar", folder, FAKE_FAULTS="no_gpu")
     lines = result.text.splitlines()
     check(result.code == 1 and len(lines) == 3 and not result.output.exists(), "three things are missing: three lines", result)
-    check("/relu_add_cuda_test does not exist" in lines[0] and "no NVIDIA driver is loaded" in lines[1] and
+    check("/elementwise_cuda_test does not exist" in lines[0] and "no NVIDIA driver is loaded" in lines[1] and
           "no data_batch_1.bin in" in lines[2], "a test, the GPU, the images", result)
     (build / "simclr_train").unlink()
     result = gpu_check(PATH="/usr/bin:/bin")
@@ -108,7 +108,7 @@ with tempfile.TemporaryDirectory(prefix="gpu_check_") as name:
 
     # If the script itself fails, the table is still printed.
     shutil.copy(HERE / "fake_program.py", build / "simclr_train")
-    write_program(build / "relu_add_cuda_test", PASSING_TEST)
+    write_program(build / "elementwise_cuda_test", PASSING_TEST)
     write_program(tools / "sort", "#!/bin/sh\nexit 1\n")
     write_program(build / "cuda_infonce_bench", BENCH)
     result = gpu_check()

@@ -36,12 +36,12 @@ TEST(ActivationArena, GivesPiecesThatLiveTogetherMemoryOfTheirOwn) {
   arena.allocate(context);
   size_t sum = 0;
   for (const Asked& a : all) {
-    const float* begin = arena.data(a.piece);
+    const float* begin = arena.data(a.piece).as<float>();
     EXPECT_EQ(reinterpret_cast<uintptr_t>(begin) % kBufferAlignment, 0U);
     sum += static_cast<size_t>(a.elements) * sizeof(float);
     for (const Asked& b : all) {
       if (a.piece == b.piece || a.life.last < b.life.first || b.life.last < a.life.first) continue;
-      const float* other = arena.data(b.piece);
+      const float* other = arena.data(b.piece).as<float>();
       EXPECT_TRUE(begin + a.elements <= other || other + b.elements <= begin) << a.piece << " and " << b.piece;
     }
   }
