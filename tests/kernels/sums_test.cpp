@@ -51,6 +51,12 @@ TEST(Fingerprint, SeesOneBitAndAnExchange) {
   EXPECT_NE(fingerprint(other), before) << "an exchange";
 }
 
+// Words of zero are SplitMix64 with seed 0, whose first outputs are published.
+TEST(Fingerprint, OfZerosIsTheSumOfSplitMix64) {
+  EXPECT_EQ(fingerprint({0.0F}), 0xE220A8397B1DCDAFU);
+  EXPECT_EQ(fingerprint({0.0F, 0.0F, 0.0F}), 0xE220A8397B1DCDAFU + 0x6E789E6AA1B965F4U + 0x06C45D188009454FU);
+}
+
 TEST(Fingerprint, ContinuesWhereARunOfValuesEnds) {
   const std::vector<float> all = {1, 2, 3, 4, 5}, head = {1, 2}, tail = {3, 4, 5};
   EXPECT_EQ(fingerprint(all), fingerprint(head) + fingerprint(tail, 2));
