@@ -56,8 +56,8 @@ std::string processor_model() {
                      ::sysconf(_SC_LEVEL2_CACHE_SIZE) / 1024);
 }
 
-// The factors are of a training step, in processor time against AVX2 on an AMD EPYC (Milan): 1.6 and 2.3 for ResNet-10
-// of width 8, 1.6 and 2.3 for ResNet-18 of width 64.
+// The factors are of a training step, in processor time against AVX2 on an AMD EPYC (Milan): 1.6 with AVX for ResNet-10 of
+// width 8 and ResNet-18 of width 64, 2.3 with SSE4.1 for the former.
 std::string slow_convolutions_warning() {
   const std::string reason = onednn::why_no_avx2();
   if (reason.empty()) return "";

@@ -63,8 +63,8 @@ TEST(ParameterStore, RefusesTwoOfOneNameAndLateComers) {
   store.add("w", {2}, GradientScope::kPerRank);
   EXPECT_THAT([&] { store.add("w", {3}, GradientScope::kPerRank); }, test::fires("two parameters are called w"));
   store.allocate(context);
-  EXPECT_THAT([&] { store.add("v", {2}, GradientScope::kPerRank); }, test::fires("v comes after allocate()"));
-  EXPECT_THAT([&] { store.add_buffer("m", {2}); }, test::fires("m comes after allocate()"));
+  EXPECT_THAT([&] { store.add("v", {2}, GradientScope::kPerRank); }, test::fires("v is added after allocate()"));
+  EXPECT_THAT([&] { store.add_buffer("m", {2}); }, test::fires("m is added after allocate()"));
 }
 
 }  // namespace
