@@ -132,7 +132,7 @@ class Suite:
     def __init__(self, build, path, names):
         covering = build.covering(path, names)
         if not covering:
-            stop(f"{path}: no test found; name them with --tests")
+            raise LookupError
         self.build = build
         self.targets = sorted({t for _, mine in covering for t in mine})
         built = build.make(self.targets)
@@ -173,7 +173,7 @@ def main():
     except BlockingIOError:
         stop(f"another mutate.sh is at work in {COPY.parent}; wait for it")
     refresh_copy()
-    start, builds, suites, verdicts = time.monotonic(), {}, {}, []
+    start, builds, suites, verdicts, announced = time.monotonic(), {}, {}, [], None
     for path, text, mutation in todo:
         if words.time_limit and time.monotonic() - start > 60 * words.time_limit:
             print(f"time limit: {len(todo) - len(verdicts)} of {len(todo)} mutations not tried")
@@ -182,7 +182,16 @@ def main():
             preset = "cuda-emulated" if path.suffix in (".cu", ".cuh") or path.stem.endswith("_cuda") else "cpu-release"
             if preset not in builds:
                 builds[preset] = Build(preset, words.jobs)
-            suites[path] = Suite(builds[preset], path, words.tests)
+            try:
+                suites[path] = Suite(builds[preset], path, words.tests)
+            except LookupError:
+                suites[path] = None
+                print(f"== {path}: no test in the mirrored folder; name tests with --tests", flush=True)
+        if suites[path] is None:
+            verdicts.append("no test")
+            continue
+        if announced != path:
+            announced = path
             print(f"== {path}: {', '.join(test['name'] for _, test in suites[path].tests)}", flush=True)
         copy = COPY / path
         copy.write_text(mutation.apply(text), encoding="utf-8")
@@ -196,7 +205,7 @@ def main():
     survived = verdicts.count("survived")
     made = sum(v == "survived" or v.startswith("caught") for v in verdicts)
     print(f"made {made}, caught {made - survived}, survived {survived}; not counted: {verdicts.count('not compiled')} that do not "
-          f"compile, {verdicts.count('equal code')} that give the same code")
+          f"compile, {verdicts.count('equal code')} that give the same code, {verdicts.count('no test')} without a test")
     return int(survived > 0)
 
 
