@@ -159,6 +159,20 @@ class Suite:
         return "survived"
 
 
+def make_suite(path, builds, words):
+    """The tests of a file, built and announced; None when there are none. builds: by preset, filled here."""
+    preset = "cuda-emulated" if path.suffix in (".cu", ".cuh") or path.stem.endswith("_cuda") else "cpu-release"
+    if preset not in builds:
+        builds[preset] = Build(preset, words.jobs)
+    try:
+        suite = Suite(builds[preset], path, words.tests)
+    except LookupError:
+        print(f"== {path}: no test in the mirrored folder; name tests with --tests", flush=True)
+        return None
+    print(f"== {path}: {', '.join(test['name'] for _, test in suite.tests)}", flush=True)
+    return suite
+
+
 def main():
     words = parse_words()
     todo = chosen(words)
@@ -173,26 +187,16 @@ def main():
     except BlockingIOError:
         stop(f"another mutate.sh is at work in {COPY.parent}; wait for it")
     refresh_copy()
-    start, builds, suites, verdicts, announced = time.monotonic(), {}, {}, [], None
+    start, builds, suites, verdicts = time.monotonic(), {}, {}, []
     for path, text, mutation in todo:
         if words.time_limit and time.monotonic() - start > 60 * words.time_limit:
             print(f"time limit: {len(todo) - len(verdicts)} of {len(todo)} mutations not tried")
             break
         if path not in suites:
-            preset = "cuda-emulated" if path.suffix in (".cu", ".cuh") or path.stem.endswith("_cuda") else "cpu-release"
-            if preset not in builds:
-                builds[preset] = Build(preset, words.jobs)
-            try:
-                suites[path] = Suite(builds[preset], path, words.tests)
-            except LookupError:
-                suites[path] = None
-                print(f"== {path}: no test in the mirrored folder; name tests with --tests", flush=True)
+            suites[path] = make_suite(path, builds, words)
         if suites[path] is None:
             verdicts.append("no test")
             continue
-        if announced != path:
-            announced = path
-            print(f"== {path}: {', '.join(test['name'] for _, test in suites[path].tests)}", flush=True)
         copy = COPY / path
         copy.write_text(mutation.apply(text), encoding="utf-8")
         try:
