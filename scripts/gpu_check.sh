@@ -68,6 +68,7 @@ begin=$(now_ms)
 is_new=$([ -e "$output" ] && echo 0 || echo 1)
 mkdir -p "$output/logs" "$output/runs"
 unpack_libraries
+[ ! -d "$build/golden" ] || export SIMCLR_GOLDEN=$build/golden # float64 reference values, without the sources
 library_path=""
 say_missing >"$output/missing.txt"
 if [ -s "$output/missing.txt" ]; then

@@ -27,7 +27,7 @@ pack() {
   [ -x "$build/$program" ] || die "$build/$program does not exist; build it first, or name the build folder with --build"
   [ ! -e "$folder" ] || [ -z "$(ls -A "$folder")" ] || die "$folder is not empty; name a new folder"
   library_path=${LD_LIBRARY_PATH:-}
-  mkdir -p "$folder/lib" "$folder/scripts" "$folder/configs"
+  mkdir -p "$folder/lib" "$folder/scripts" "$folder/configs" "$folder/golden"
   for file in "$program" "${gpu_tests[@]}" "${library_tests[@]}" "$device_tool" "$loss_bench"; do
     if [ ! -x "$build/$file" ]; then
       [[ " ${gpu_tests[*]} " != *" $file "* ]] || die "$build/$file does not exist; build all targets"
@@ -42,6 +42,7 @@ pack() {
   done
   cp -r "$root/scripts/gpu_check" "$root/scripts/gpu_check.sh" "$root/scripts/stages.sh" "$folder/scripts/"
   cp "$root/configs/quickstart.yaml" "$root/configs/cifar10.yaml" "$folder/configs/"
+  cp "$root/tests/golden/"*.json.gz "$folder/golden/"
   tar -C "$folder" -czf "$folder/lib.tar.gz" lib
   rm -r "${folder:?}/lib"
   size=$(du -s -m --apparent-size "$folder" | cut -f 1)

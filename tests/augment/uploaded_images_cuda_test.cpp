@@ -31,7 +31,8 @@ std::vector<float> host_images(uint32_t call) {
 std::vector<std::byte> expected_bytes(DataType type, const std::vector<float>& host) {
   const test::StoredArray stored(type, test::to_nhwc(host, kRows, 3, kPixels, kCudaImageChannels));
   std::vector<std::byte> bytes(stored.count() * size_of(type));
-  test::expect_success(cudaMemcpy(bytes.data(), stored.data(), bytes.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
+  test::expect_success(cudaMemcpy(bytes.data(), stored.data().address(), bytes.size(), cudaMemcpyDeviceToHost),
+                       "cudaMemcpy");
   return bytes;
 }
 

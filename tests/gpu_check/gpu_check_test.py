@@ -24,7 +24,7 @@ SMI = "#!/bin/sh\ncase $1 in -q) echo all ;; *) echo 'GPU X, 580.1, 143771 MiB' 
 def tests_of_the_script():
     text = (SCRIPT.parent / "gpu_check" / "libraries.sh").read_text()
     names = [name for words in re.findall(r"^\w+_tests=\(([^)]*)\)", text, re.M) for name in words.split()]
-    check(len(names) == 19, f"the script names its test binaries: {names}")
+    check(len(names) == 22, f"the script names its test binaries: {names}")
     return names
 
 
@@ -50,7 +50,7 @@ with tempfile.TemporaryDirectory(prefix="gpu_check_") as name:
 
     good = gpu_check()
     check(good.code == 0 and "absent" not in good.text and not good.named("FAILED"), "all is well: exit code 0", good)
-    check(len(good.rows) == 50 and ", 0 failed" in good.text, f"{len(good.rows)} rows, each with a name of its own", good)
+    check(len(good.rows) == 53 and ", 0 failed" in good.text, f"{len(good.rows)} rows, each with a name of its own", good)
     check(good.rows["GPU"] == ("passed", "GPU X, 580.1, 143771 MiB"), "the GPU's name", good)
     check(good.rows["pool_cuda_test"] == ("passed", "3 cases"), "a test and its cases", good)
     check("1000 images/s, 64.00 ms a step, loss 4.8000 to 4.4100, k-NN 0.3 to 0.9" in

@@ -47,7 +47,9 @@ with Folder() as tmp:
         check(found, f"{name}: --dry-run reports the memory", None if found else dry)
         predicted, maps, available, largest = map(int, found.groups())
         _, peak = finish(BASE | case, tmp / name.replace(" ", "_"))
-        check(abs(predicted - peak) < 0.1 * peak, f"{name}: {predicted} MB are said, {peak:.0f} MB are the peak")
+        # oneDNN reserves for a convolution by matrix products four gradients of the weights that one thread never touches.
+        untouched = int(re.search(r"scratch (\d+)", dry).group(1)) if "matrix product" in dry else 0
+        check(-0.1 * peak < predicted - peak < 0.1 * peak + untouched, f"{name}: {predicted} MB are predicted, {peak:.0f} MB are the peak")
         check(held < predicted - 0.8 * maps, f"and the dry run itself takes {held:.0f} MB, without the feature maps")
         check(predicted < available and largest >= case["train.global_batch"] and largest % 4 == 0, f"up to {largest} images fit")
 

@@ -1,11 +1,9 @@
 // batch_norm: what its contract promises beyond the formula: bits, large means, constant channels, NaN, the skip flag,
 // values from outside, and what it refuses.
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "kernels/batch_norm/batch_norm.h"
+#include "tests/golden/golden_support.h"
 #include "tests/kernels/batch_norm_support.h"
 
 namespace simclr {
@@ -190,35 +188,27 @@ TEST(BatchNorm, YMadeAnewHasTheSignOfTheStoredOne) {
   EXPECT_TRUE(test::same_bits(anew.second, stored.second));
 }
 
-// Values in float64 from outside, for 1, 2 and 4 ranks; the inputs there are no floats, so they are rounded first.
-TEST(BatchNorm, AgreesWithReferenceFile) {
-  const char* shared = std::getenv("SIMCLR_SHARED");
-  if (!shared) GTEST_SKIP() << "SIMCLR_SHARED is not set: no reference values";
-  const std::string path = std::string(shared) + "/reference/batchnorm.json";
-  std::ifstream file(path);
-  ASSERT_TRUE(file) << path;
-  const auto cases = nlohmann::json::parse(file);
-  ASSERT_FALSE(cases.empty());
-  for (const auto& values : cases) {
-    const auto sizes = values.at("shape").get<std::vector<int64_t>>();
-    const auto floats = [&](const char* key) { return values.at(key).get<std::vector<float>>(); };
-    const auto error = [&](const std::vector<float>& got, const char* key) {
-      return test::relative_error(got, values.at(key).get<std::vector<double>>());
-    };
-    const BatchNormCase c{.shape = {4, sizes[0] / 4, sizes[1], sizes[2], sizes[3]},
-                          .eps = values.at("eps"),
-                          .momentum = values.at("momentum")};
-    const BatchNormInputs in{
-        .x = floats("x"), .residual = {}, .grad_y = floats("dy"), .gamma = floats("gamma"), .beta = floats("beta")};
+// Values in float64 from outside, for 1, 2 and 4 ranks. x is rounded to float, which loses its last bit.
+TEST(BatchNorm, MatchesTheStoredValues) {
+  for (const auto& golden : test::golden_batch_norm()) {
+    const BatchNormCase c{.shape = {4, golden.samples / 4, golden.channels, golden.height, golden.width},
+                          .eps = golden.eps,
+                          .momentum = golden.momentum};
+    const BatchNormInputs in{.x = test::to_float(golden.x),
+                             .residual = {},
+                             .grad_y = test::to_float(golden.grad_y),
+                             .gamma = test::to_float(golden.gamma),
+                             .beta = test::to_float(golden.beta)};
     for (const int ranks : {1, 2, 4}) {
-      SCOPED_TRACE(fmt::format("[{}], {} ranks", fmt::join(sizes, ", "), ranks));
+      SCOPED_TRACE(fmt::format("[{}, {}, {}, {}], {} ranks", golden.samples, golden.channels, golden.height,
+                               golden.width, ranks));
       const auto got = test::run_batch_norm(c, ranks, 1, in);
-      EXPECT_LT(error(got.y, "y"), 1e-5);
-      EXPECT_LT(error(got.grad_x, "dx"), 1e-5);
-      EXPECT_LT(error(got.grad_gamma, "dgamma"), 1e-5);
-      EXPECT_LT(error(got.grad_beta, "dbeta"), 1e-5);
-      EXPECT_LT(error(got.running_mean, "running_mean"), 1e-5);
-      EXPECT_LT(error(got.running_var, "running_var"), 1e-5);
+      EXPECT_LT(test::relative_error(got.y, golden.y), 1e-5);
+      EXPECT_LT(test::relative_error(got.grad_x, golden.grad_x), 1e-5);
+      EXPECT_LT(test::relative_error(got.grad_gamma, golden.grad_gamma), 1e-5);
+      EXPECT_LT(test::relative_error(got.grad_beta, golden.grad_beta), 1e-5);
+      EXPECT_LT(test::relative_error(got.running_mean, golden.running_mean), 1e-5);
+      EXPECT_LT(test::relative_error(got.running_var, golden.running_var), 1e-5);
     }
   }
 }

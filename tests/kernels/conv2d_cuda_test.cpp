@@ -125,7 +125,7 @@ std::vector<Case> all_cases() {
 std::string cuda_case_name(const testing::TestParamInfo<Case>& tested) {
   const char* names[] = {"fp32", "tf32", "bf16"};
   return test::case_name({tested.param.p, tested.index}) + (tested.param.p.input_is_images ? "_images_" : "_") +
-         names[tested.param.precision];
+         names[static_cast<size_t>(tested.param.precision)];
 }
 
 class Conv2dCuda : public testing::TestWithParam<Case> {

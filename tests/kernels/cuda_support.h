@@ -177,6 +177,12 @@ class CudaImages {
   StoredArray array_;
 };
 
+// A matrix for ops of any element type and for those of float32 alone, which as<float>() checks.
+struct CudaMatrixView : Matrix {
+  operator FloatMatrix() const { return as<float>(); }
+  operator ConstFloatMatrix() const { return as<float>(); }
+};
+
 // A row-major matrix on the GPU, owned.
 class CudaMatrix {
  public:
@@ -189,7 +195,7 @@ class CudaMatrix {
     array_.upload(to_nhwc(plain, rows, cols, 1, stride, padding));
   }
 
-  Matrix view() const { return {array_.data(), rows_, cols_, stride_}; }
+  CudaMatrixView view() const { return {Matrix{array_.data(), rows_, cols_, stride_}}; }
   std::vector<float> plain() const { return from_nhwc<float>(array_.download(), rows_, cols_, 1, stride_); }
   bool padding_is_zero() const { return test::padding_is_zero(array_.download(), cols_, stride_); }
 

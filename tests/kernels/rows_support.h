@@ -71,12 +71,13 @@ inline std::vector<float> make_views(int64_t batch, int64_t columns, float noise
 }
 
 // Row (shard s, view v, image i) of a matrix by shards is row v*B + s*n + i of the global one; C numbers a row.
-inline std::vector<float> by_shards(const std::vector<float>& global, int64_t shards, int64_t columns) {
-  const int64_t rows = static_cast<int64_t>(global.size()) / columns, batch = rows / 2, n = batch / shards;
-  std::vector<float> out;
+template <typename T>
+std::vector<T> by_shards(const std::vector<T>& global, int64_t shards, int64_t columns) {
+  const int64_t batch = std::ssize(global) / columns / 2, n = batch / shards;
+  std::vector<T> out;
   for (int64_t s = 0; s < shards; ++s) {
     for (int64_t v = 0; v < 2; ++v) {
-      const float* from = &global[(v * batch + s * n) * columns];
+      const T* from = &global[(v * batch + s * n) * columns];
       out.insert(out.end(), from, from + n * columns);
     }
   }

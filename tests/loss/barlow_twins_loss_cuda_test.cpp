@@ -2,10 +2,10 @@
 // share one GPU.
 #include "src/device/choose_device.h"
 #include "src/loss/contrastive_loss.h"
+#include "tests/golden/golden_support.h"
 #include "tests/harness/thread_collectives.h"
 #include "tests/kernels/barlow_twins/barlow_twins_support.h"
 #include "tests/kernels/cuda_support.h"
-#include "tests/loss/barlow_twins_stored.h"
 
 namespace simclr {
 namespace {
@@ -72,16 +72,14 @@ TEST(BarlowTwinsLossCuda, HasTheSameBitsOnEveryNumberOfRanks) {
 }
 
 TEST(BarlowTwinsLossCuda, MatchesTheStoredValues) {
-  const auto cases = test::stored_barlow_twins();
-  if (!cases) GTEST_SKIP() << "SIMCLR_SHARED is not set: no reference values";
-  for (const auto& one : *cases) {
+  for (const auto& golden : test::golden_barlow_twins()) {
     for (const int ranks : {1, 2, 4}) {
       const RanksRun got =
-          run_ranks_on_gpu({one.z.begin(), one.z.end()}, {.batch = one.batch, .columns = one.columns, .shards = 4},
-                           {.type = LossType::kBarlowTwins, .lambda = one.lambda}, ranks);
-      EXPECT_LE(std::abs(got.losses[0] / one.loss - 1), 1e-5) << one.batch << " images, " << ranks << " ranks";
-      EXPECT_LE(test::relative_error(got.grad_z, test::reference_by_shards(one.grad_z, 4, one.columns)), 1e-5)
-          << one.batch << " images, " << ranks << " ranks";
+          run_ranks_on_gpu(test::to_float(golden.z), {.batch = golden.batch, .columns = golden.columns, .shards = 4},
+                           {.type = LossType::kBarlowTwins, .lambda = golden.lambda}, ranks);
+      EXPECT_LE(std::abs(got.losses[0] / golden.loss - 1), 1e-5) << golden.batch << " images, " << ranks << " ranks";
+      EXPECT_LE(test::relative_error(got.grad_z, test::by_shards(golden.grad_z, 4, golden.columns)), 1e-5)
+          << golden.batch << " images, " << ranks << " ranks";
     }
   }
 }

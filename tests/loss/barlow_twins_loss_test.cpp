@@ -98,8 +98,7 @@ Judgement judge(const char* name, WrapFn&& wrap, bool own_images = false) {
     for (float& x : grad) x /= kRanks;  // the mean of the ranks' losses
   }
   const BarlowTwinsReference expected = test::barlow_reference(z, test::barlow_problem(4, 8, kColumns));
-  const Judgement j{loss / expected.loss - 1,
-                    test::compare(grad, test::reference_by_shards(expected.grad_z, kShards, kColumns))};
+  const Judgement j{loss / expected.loss - 1, test::compare(grad, test::by_shards(expected.grad_z, kShards, kColumns))};
   fmt::print("{:<28} 1 - cosine {:9.2e}   length {:.6f}   loss off by {:+.1e}\n", name, j.grad.direction_error,
              j.grad.scale, j.loss_error);
   return j;

@@ -61,11 +61,7 @@ TEST(Decoupled, MatchesTheReferenceAndHasTheSameBitsOnEveryNumberOfRanks) {
       const InfoNceReference expected = infonce_reference(
           test::to_double(z),
           {.batch = kBatch, .columns = kColumns, .temperature = temperature, .margin = 0, .decoupled = true});
-      std::vector<double> grad;
-      for (int64_t part = 0; part < 16; ++part) {  // (shard, view)
-        const double* from = &expected.grad_z[(part % 2 * kBatch + part / 2 * 5) * kColumns];
-        grad.insert(grad.end(), from, from + 5 * kColumns);
-      }
+      const std::vector<double> grad = test::by_shards(expected.grad_z, shape.shards, kColumns);
       for (const LossAlgorithm algorithm : kAlgorithms) {
         const LossRun one = run_loss(z, shape, decoupled(algorithm, temperature), {.ranks = 1});
         EXPECT_NEAR(one.losses[0], expected.loss, 1e-6 * std::abs(expected.loss));

@@ -14,17 +14,6 @@ using test::LossRun;
 using test::run_loss;
 using test::TestMatrix;
 
-std::vector<double> reference_by_shards(const std::vector<double>& global, const LossShape& shape) {
-  std::vector<double> out;
-  for (int64_t s = 0; s < shape.shards; ++s) {
-    for (int64_t v = 0; v < 2; ++v) {
-      const double* from = &global[(v * shape.batch + s * shape.shard_images()) * shape.columns];
-      out.insert(out.end(), from, from + shape.shard_images() * shape.columns);
-    }
-  }
-  return out;
-}
-
 TEST(InfoNceLoss, HasTheSameBitsOnEveryNumberOfRanks) {
   for (const auto& [images, columns] : std::vector<std::pair<int64_t, int64_t>>{{1, 3}, {5, 16}, {8, 17}, {32, 128}}) {
     const LossShape shape{.batch = 8 * images, .columns = columns, .shards = 8};
@@ -34,7 +23,7 @@ TEST(InfoNceLoss, HasTheSameBitsOnEveryNumberOfRanks) {
     const InfoNceReference expected = infonce_reference(
         test::to_double(z), {.batch = shape.batch, .columns = columns, .temperature = 0.1, .margin = 0.1});
     EXPECT_LE(std::abs(one.losses[0] / expected.loss - 1), 1e-6);
-    EXPECT_LE(test::relative_error(one.grad_z, reference_by_shards(expected.grad_z, shape)), 3e-6);
+    EXPECT_LE(test::relative_error(one.grad_z, test::by_shards(expected.grad_z, shape.shards, shape.columns)), 3e-6);
     for (const int ranks : {1, 2, 4, 8}) {
       for (const int threads : {1, 2}) {
         const LossRun run = run_loss(z, shape, settings, {.ranks = ranks, .threads = threads, .padding = 7});
@@ -67,7 +56,7 @@ TEST(InfoNceLoss, AnyShardCountThatRanksDivideGivesTheSameNumbers) {
     for (int ranks = 1; ranks <= shards; ranks *= 2) {
       const LossRun run = run_loss(z, shape, settings, {.ranks = ranks});
       EXPECT_LE(std::abs(run.losses[0] / expected.loss - 1), 1e-6);
-      EXPECT_LE(test::relative_error(run.grad_z, reference_by_shards(expected.grad_z, shape)), 1e-6);
+      EXPECT_LE(test::relative_error(run.grad_z, test::by_shards(expected.grad_z, shape.shards, shape.columns)), 1e-6);
     }
   }
 }
@@ -84,7 +73,7 @@ TEST(InfoNceLoss, TakesRowsOfAnyLength) {
   const LossRun run = run_loss(z, shape, {.algorithm = LossAlgorithm::kEinsum, .temperature = 0.1}, {.ranks = 2});
   const InfoNceReference expected =
       infonce_reference(test::to_double(z), {.batch = 8, .columns = kColumns, .temperature = 0.1, .margin = 0});
-  const std::vector<double> grad = reference_by_shards(expected.grad_z, shape);
+  const std::vector<double> grad = test::by_shards(expected.grad_z, shape.shards, shape.columns);
   EXPECT_LE(std::abs(run.losses[0] / expected.loss - 1), 1e-6);
   for (int64_t row = 0; row < 16; ++row) {  // row by row: their lengths span forty orders of magnitude
     const std::vector<float> actual(&run.grad_z[row * kColumns], &run.grad_z[row * kColumns] + kColumns);

@@ -27,17 +27,6 @@ inline BarlowTwinsReference barlow_reference(const std::vector<float>& z, const 
       to_double(z), {.batch = p.batch, .columns = p.columns, .lambda = p.lambda, .scale = p.scale, .eps = p.eps});
 }
 
-// by_shards() for a gradient of the reference.
-inline std::vector<double> reference_by_shards(const std::vector<double>& global, int64_t shards, int64_t columns) {
-  const int64_t batch = static_cast<int64_t>(global.size()) / columns / 2, n = batch / shards;
-  std::vector<double> out;
-  for (int64_t part = 0; part < 2 * shards; ++part) {  // (shard, view)
-    const double* from = &global[(part % 2 * batch + part / 2 * n) * columns];
-    out.insert(out.end(), from, from + n * columns);
-  }
-  return out;
-}
-
 // What an op or a loss made of z.
 struct BarlowTwinsOutputs {
   double loss;
@@ -78,7 +67,7 @@ inline void expect_matches_reference(const BarlowTwinsOutputs& got, const std::v
   const double grad_scale =
       std::sqrt(grad_square) + 2 * p.scale * std::sqrt(inv_std_square / static_cast<double>(p.batch));
   std::vector<double> error = to_double(got.grad_z);
-  const std::vector<double> grad = reference_by_shards(expected.grad_z, p.shards, p.columns);
+  const std::vector<double> grad = by_shards(expected.grad_z, p.shards, p.columns);
   ASSERT_EQ(error.size(), grad.size()) << what;
   for (size_t k = 0; k < error.size(); ++k) error[k] -= grad[k];
   EXPECT_LE(std::abs(got.loss - expected.loss),

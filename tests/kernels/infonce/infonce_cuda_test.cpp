@@ -4,8 +4,8 @@
 
 #include <utility>
 
+#include "tests/golden/golden_support.h"
 #include "tests/kernels/infonce/infonce_cuda_support.h"
-#include "tests/loss/stored_infonce.h"
 
 namespace simclr {
 namespace {
@@ -157,13 +157,14 @@ TEST(InfoNceCuda, IsAccurateForAlignedViewsAtLowTemperature) {
 }
 
 TEST(InfoNceCuda, MatchesTheStoredValues) {
-  const auto cases = test::stored_infonce();
-  if (cases.empty()) GTEST_SKIP() << "SIMCLR_SHARED is not set: no reference values";
-  for (const auto& [p, z, grad, loss] : cases) {
+  for (const auto& golden : test::golden_infonce()) {
+    const InfoNceProblem p = problem(golden.batch, 1, golden.columns, golden.temperature, golden.margin);
     for (const bool streaming : {false, true}) {
-      const test::CudaMeasured got = test::measure_on_cuda({z.begin(), z.end()}, p, streaming);
-      EXPECT_LE(std::abs(got.loss / loss - 1), 1e-5) << "B=" << p.batch << " tau=" << p.temperature;
-      EXPECT_LE(test::relative_error(got.grad_z, grad), 1e-5) << "B=" << p.batch << " tau=" << p.temperature;
+      const test::CudaMeasured got = test::measure_on_cuda(test::to_float(golden.z), p, streaming);
+      EXPECT_LE(std::abs(got.loss / golden.loss - 1), test::tolerance(p))
+          << "B=" << p.batch << " tau=" << p.temperature;
+      EXPECT_LE(test::relative_error(got.grad_z, golden.grad_z), test::tolerance(p))
+          << "B=" << p.batch << " tau=" << p.temperature;
     }
   }
 }

@@ -21,9 +21,9 @@ Result run_on_cpu(std::vector<float> z, std::vector<float> grad_e, int64_t cols)
   const int64_t rows = static_cast<int64_t>(z.size()) / cols;
   Result r{std::vector<float>(z.size()), std::vector<float>(z.size()), std::vector<double>(static_cast<size_t>(rows))};
   const FloatMatrix e{r.e.data(), rows, cols, cols};
-  l2_normalize_forward(kCpu, Matrix{z.data(), rows, cols, cols}, e, r.norms);
-  l2_normalize_backward(kCpu, e, r.norms, Matrix{grad_e.data(), rows, cols, cols},
-                        Matrix{r.grad_z.data(), rows, cols, cols});
+  l2_normalize_forward(kCpu, FloatMatrix{z.data(), rows, cols, cols}, e, r.norms);
+  l2_normalize_backward(kCpu, e, r.norms, FloatMatrix{grad_e.data(), rows, cols, cols},
+                        FloatMatrix{r.grad_z.data(), rows, cols, cols});
   return r;
 }
 

@@ -97,7 +97,7 @@ TEST_P(EveryConvolution, HasAPlanThatPassesTheFilters) {
 
 std::string case_name(const testing::TestParamInfo<Case>& tested) {
   const char* names[] = {"fp32", "tf32", "bf16"};
-  return fmt::format("{}_{}", tested.param.gpu.name, names[tested.param.precision]);
+  return fmt::format("{}_{}", tested.param.gpu.name, names[static_cast<size_t>(tested.param.precision)]);
 }
 
 INSTANTIATE_TEST_SUITE_P(OnModels, EveryConvolution,
