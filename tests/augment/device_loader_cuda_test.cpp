@@ -156,7 +156,7 @@ TEST(DeviceImages, RefuseMoreThanWasAnnounced) {
   DeviceImages images(context, dataset, 1, 0);
   const std::vector<int64_t> one = {16}, two = {16, 33};  // the largest
   EXPECT_EQ(images.provide(one).size(), 1U);
-  EXPECT_THAT([&] { images.provide(two); }, testing::ThrowsMessage<Error>(HasSubstr("more images than announced")));
+  EXPECT_THAT([&] { images.provide(two); }, testing::ThrowsMessage<Error>(HasSubstr("more than most_at_once images")));
 }
 
 // Whole images in calls of one size: what is beyond the set is all zeros, and bits do not depend on the call.

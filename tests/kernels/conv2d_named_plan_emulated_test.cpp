@@ -52,9 +52,10 @@ void make_plan_without_engines() {
 
 TEST(Conv2dPlanDeathTest, SaysWhatWasSeenWhereNoEngineServes) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(make_plan_without_engines(), testing::ExitedWithCode(static_cast<int>(ExitCode::kDevice)),
-              "no plan for the convolution forward fp32 .2, 4, 4, 16. -> 16 channels, .*: of 3 engine configurations 1 "
-              "fail the filters");
+  EXPECT_EXIT(
+      make_plan_without_engines(), testing::ExitedWithCode(static_cast<int>(ExitCode::kDevice)),
+      "no plan for the convolution forward fp32 .2, 4, 4, [0-9]+. -> [0-9]+ channels, .*: of 3 engine configurations 1 "
+      "fail the filters");
 }
 
 }  // namespace
