@@ -155,7 +155,7 @@ wait_until 150 "the training finishes" in_state "$job" "COMPLETED FAILED"
 echo "used: $(grep -oE 'srun --mpi=[a-z0-9_]+|mpirun ' "$folder/straight.out" | head -n 1)"
 check "it finishes with 0, without a restart" [ "$(fact "$job" JobState)/$(fact "$job" ExitCode)/$(fact "$job" Restarts)" = COMPLETED/0:0/0 ]
 check "status.json says finished" status_is straight finished
-check "Slurm has given it two GPUs of a node" says straight "start 0 on n[12] with 2 GPUs a node"
+check "Slurm has given it two GPUs of a node" says straight "start 0 on n[12] with 2 GPUs per node"
 check "two ranks have trained" grep -q '"ranks": 2' "$folder/straight/status.json"
 
 for launcher in "${launchers[@]}"; do
