@@ -73,9 +73,11 @@ class Build:
         configured = self.run(["cmake", "--preset", preset, "-DSIMCLR_BUILD_TESTS=ON", "-DSIMCLR_BUILD_BENCH=OFF"])
         if configured.returncode != 0:
             stop(f"cmake failed in {COPY}:\n{configured.stdout}")
-        self.commands = json.loads((self.folder / "compile_commands.json").read_text())
-        listed = subprocess.run(["ctest", "--test-dir", self.folder, "--show-only=json-v1"], capture_output=True, text=True)
-        self.tests = json.loads(listed.stdout)["tests"]
+        self.sources = {}  # target: its source files
+        for command in json.loads((self.folder / "compile_commands.json").read_text()):
+            match = re.search(r" -o \S*CMakeFiles/([^/]+)\.dir/", command["command"])
+            if match:
+                self.sources.setdefault(match.group(1), []).append(Path(command["file"]))
 
     def run(self, command, timeout=None):
         return subprocess.run(command, cwd=COPY, timeout=timeout, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -83,24 +85,30 @@ class Build:
     def make(self, targets):
         return self.run(["ninja", "-C", self.folder, "-j", str(self.jobs), *targets])
 
+    def tests(self):
+        """As ctest lists them; one whose program is not built has no command."""
+        listed = subprocess.run(["ctest", "--test-dir", self.folder, "--show-only=json-v1"], capture_output=True, text=True)
+        return json.loads(listed.stdout)["tests"]
+
+    def targets_of(self, test):
+        """What has to be built for a test: the programs in its command, or the one that its name begins with."""
+        if "command" in test:
+            return {Path(word).name for word in test["command"]} & self.sources.keys()
+        return {max((t for t in self.sources if test["name"].startswith(t)), key=len, default="")} - {""}
+
     def covering(self, path, names):
-        """(test, its targets) of the tests that match `names`, or of the folder of tests that mirrors path's."""
+        """Names and targets of the tests that match `names`, or of the folder of tests that mirrors path's."""
         folder = path.parent if path.parts[0] == "kernels" else path.parent.relative_to("src")
         mirror = (COPY / "tests" / folder).resolve()
-        targets = set()
-        for command in self.commands:
-            match = re.search(r" -o \S*CMakeFiles/([^/]+)\.dir/", command["command"])
-            if match and (names or mirror in Path(command["file"]).parents):
-                targets.add(match.group(1))
-        found = []
-        for test in self.tests:
-            mine = {Path(w).name for w in test.get("command", [])} & targets
+        mirrored = {target for target, files in self.sources.items() if any(mirror in file.parents for file in files)}
+        found, targets = [], set()
+        for test in self.tests():
             labels = next((p["value"] for p in test.get("properties", []) if p["name"] == "LABELS"), [])
-            if self.preset == "cuda-emulated" and "cuda" not in labels:
-                continue
-            if re.search(names, test["name"]) if names else mine:
-                found.append((test, mine))
-        return found
+            mine = self.targets_of(test)
+            if (re.search(names, test["name"]) if names else mine & mirrored) and (self.preset != "cuda-emulated" or "cuda" in labels):
+                found.append(test["name"])
+                targets |= mine
+        return found, sorted(targets)
 
     def digest(self, targets):
         """Of all that a mutation can change: programs and shared libraries."""
@@ -130,16 +138,17 @@ class Suite:
     """The tests of one file: built and run once unmutated, the quickest first from then on."""
 
     def __init__(self, build, path, names):
-        covering = build.covering(path, names)
+        covering, self.targets = build.covering(path, names)
         if not covering:
             raise LookupError
         self.build = build
-        self.targets = sorted({t for _, mine in covering for t in mine})
         built = build.make(self.targets)
         if built.returncode != 0:
             stop(f"{path}: the unmutated sources do not build:\n{built.stdout[-3000:]}")
         self.tests = []
-        for test, _ in covering:
+        for test in build.tests():
+            if test["name"] not in covering:
+                continue
             start = time.monotonic()
             if not passes(test, 600):
                 stop(f"{path}: {test['name']} fails without a mutation")
