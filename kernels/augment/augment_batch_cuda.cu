@@ -90,7 +90,7 @@ void render(const CudaExec& exec, const uint8_t* sources, const ViewJobs& jobs, 
     return;
   }
   const int64_t slots = std::min(views, kMostSlots);
-  auto* workspace = workspace_as<float>(exec, static_cast<size_t>(slots * how.at.floats));
+  auto* workspace = workspace_as<float>(exec, slots * how.at.floats);
   launch(exec, "render_views in the workspace", {.blocks = static_cast<unsigned>(slots), .threads = kViewThreads},
          render_kernel<T, false>, sources, jobs.on_device, views, how, workspace, out);
 }

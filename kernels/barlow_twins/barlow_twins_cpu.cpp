@@ -29,7 +29,7 @@ float* thread_floats(const CpuExec& exec, int thread, int64_t count) {
 template <typename TermFn>
 void sum_columns(const CpuExec& exec, const ConstMatrix& z, const BarlowTwinsProblem& p, double* out, TermFn&& term) {
   const int64_t n = p.shard_images, columns = p.columns;
-  double* parts = workspace_as<double>(exec, static_cast<size_t>(p.shards * 2 * columns));  // [shards, 2, C]
+  double* parts = workspace_as<double>(exec, p.shards * 2 * columns);  // [shards, 2, C]
   with_element_type(z.type(), [&]<typename T>(T) {
     parallel_for(exec, p.shards * 2, [&](int64_t part, int) {
       double* sum = parts + part * columns;
@@ -76,7 +76,7 @@ void standardize(const CpuExec& exec, const ConstMatrix& z, const BarlowTwinsPro
                  const double* squares, const FloatMatrix& y, double* inv_std) {
   const int64_t n = p.shard_images;
   const auto batch = static_cast<double>(p.batch);
-  double* means = workspace_as<double>(exec, static_cast<size_t>(2 * p.columns));  // [2, C]
+  double* means = workspace_as<double>(exec, 2 * p.columns);  // [2, C]
   for (int64_t k = 0; k < 2 * p.columns; ++k) {
     means[k] = sums[k] / batch;
     inv_std[k] = 1.0 / std::sqrt(squares[k] / batch + p.eps);
@@ -142,7 +142,7 @@ void loss(const CpuExec& exec, const BarlowTwinsProblem& p, float* c, double* ra
     for (int64_t k = 0; k < count; ++k) radial[columns + first + k] = radial_of(diagonal(first + k), squares[k]);
   });
 
-  double* losses = workspace_as<double>(exec, static_cast<size_t>(columns));  // of each row
+  double* losses = workspace_as<double>(exec, columns);  // of each row
   parallel_for(exec, blocks_of(p), [&](int64_t block, int) {
     const int64_t first = block * kBlock;
     for (int64_t i = first; i < first + columns_from(p, first); ++i) {

@@ -96,7 +96,7 @@ __global__ void add_shards_kernel(const double* parts, int shards, int64_t eleme
 void sum_columns(const CudaExec& exec, const ConstMatrix& z, const BarlowTwinsProblem& p, const double* global_sums,
                  double* sums) {
   const int64_t elements = 2 * p.columns;
-  double* parts = workspace_as<double>(exec, static_cast<size_t>(p.shards * elements));  // [shards, 2, C]
+  double* parts = workspace_as<double>(exec, p.shards * elements);  // [shards, 2, C]
   with_storage(z.type(), [&]<typename T>(T) {
     launch(exec, "barlow_twins_sum_columns", tile_grid(p.columns, 2 * p.shards), sum_columns_kernel<T>, z.data.as<T>(),
            shape_of(z, p), global_sums, parts);
@@ -227,7 +227,7 @@ void standardize(const CudaExec& exec, const ConstMatrix& z, const BarlowTwinsPr
 void products(const CudaExec& exec, const ConstFloatMatrix& y, const BarlowTwinsProblem& p, float* products) {
   const int64_t n = p.shard_images, columns = p.columns, block_rows = cuda_block_rows(columns);
   const int64_t aligned = aligned_elements(block_rows, columns);
-  float* waiting = workspace_as<float>(exec, static_cast<size_t>(waiting_sums(p.shards) * aligned));
+  float* waiting = workspace_as<float>(exec, waiting_sums(p.shards) * aligned);
   for (int64_t first = 0; first < columns; first += block_rows) {
     const int64_t count = std::min(block_rows, columns - first);
     const auto matrix = [&](int64_t d) { return d == 0 ? products + first * columns : waiting + (d - 1) * aligned; };
@@ -247,7 +247,7 @@ void products(const CudaExec& exec, const ConstFloatMatrix& y, const BarlowTwins
 void loss(const CudaExec& exec, const BarlowTwinsProblem& p, float* products_to_grad, double* radial, double* loss) {
   const int64_t columns = p.columns;
   const LossScale scale{p.lambda, p.scale, 1 / static_cast<double>(p.batch)};
-  double* losses = workspace_as<double>(exec, static_cast<size_t>(columns));  // of each row
+  double* losses = workspace_as<double>(exec, columns);  // of each row
   launch(exec, "barlow_twins_column_radial", tile_grid(columns, 1), column_radial_kernel, products_to_grad, columns,
          scale, radial + columns);
   launch(exec, "barlow_twins_finish_rows", {.blocks = static_cast<unsigned>(columns), .threads = kThreads},
@@ -258,8 +258,8 @@ void loss(const CudaExec& exec, const BarlowTwinsProblem& p, float* products_to_
 void backward(const CudaExec& exec, const ConstFloatMatrix& y, const BarlowTwinsProblem& p, const float* grad_c,
               const double* inv_std, const double* radial, const Matrix& grad_z) {
   const int64_t n = p.shard_images, columns = p.columns, part_elements = aligned_elements(n, columns);
-  auto* grad_y = workspace_as<float>(exec, static_cast<size_t>(2 * p.shards * part_elements));  // [parts][n, C]
-  for (int64_t part = 0; part < 2 * p.shards; ++part) {                                         // y_2 G^T, y_1 G
+  auto* grad_y = workspace_as<float>(exec, 2 * p.shards * part_elements);  // [parts][n, C]
+  for (int64_t part = 0; part < 2 * p.shards; ++part) {                    // y_2 G^T, y_1 G
     const cublasOperation_t op = part % 2 == 0 ? CUBLAS_OP_T : CUBLAS_OP_N;
     multiply(exec, {y.row((part ^ 1) * n), y.stride}, {grad_c, columns, op}, n, columns, columns,
              grad_y + part * part_elements);

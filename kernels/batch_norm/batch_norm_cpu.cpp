@@ -181,7 +181,7 @@ void sum_over_shards(const CpuExec& exec, const ConstActivation& x, int groups, 
   const int64_t block = channel_block(), padded = x.padded_channels(), blocks = padded / block;
   const int64_t group_samples = x.samples / groups, part_elements = groups * 2 * padded;
   const Maps maps{group_samples, x.height * x.width, x.sample_elements()};
-  double* parts = workspace_as<double>(exec, static_cast<size_t>(x.shards * part_elements));  // [shards, groups, 2, Cp]
+  double* parts = workspace_as<double>(exec, x.shards * part_elements);  // [shards, groups, 2, Cp]
   parallel_for(exec, x.shards * groups * blocks, [&](int64_t task, int) {
     const int64_t b = task % blocks, g = task / blocks % groups, s = task / blocks / groups;
     const int64_t first = (s * x.samples + g * group_samples) * maps.stride + b * maps.rows * block;
@@ -260,7 +260,7 @@ void apply(const CpuExec& exec, ConstActivation x, BatchNormStatistics s, const 
   const int64_t padded = x.padded_channels(), rows = x.height * x.width;
   const auto block = static_cast<int>(channel_block());
   const Coefficients coefficients(x, s, how.groups, how.gamma, how.beta,
-                                  workspace_as<float>(exec, static_cast<size_t>((how.groups + 1) * padded)));
+                                  workspace_as<float>(exec, (how.groups + 1) * padded));
   with_element_type(x.type(), [&]<typename T>(T) {
     const T *from = x.data.as<T>(), *residual = how.residual.as<T>();
     T* to = y.as<T>();
@@ -277,7 +277,7 @@ void backward_sums(const CpuExec& exec, ConstActivation grad_y, ConstActivation 
   const int64_t padded = x.padded_channels();
   // Behind the parts of sum_over_shards.
   const int64_t parts = x.shards * how.groups * 2 * padded;
-  double* after = workspace_as<double>(exec, static_cast<size_t>(parts + (how.groups + 1) * padded)) + parts;
+  double* after = workspace_as<double>(exec, parts + (how.groups + 1) * padded) + parts;
   const Coefficients coefficients(x, s, how.groups, how.gamma, how.beta, reinterpret_cast<float*>(after));
   with_element_type(x.type(), [&]<typename T>(T) {
     const T *gradients = grad_y.data.as<T>(), *relu_y = how.relu_y.as<T>(), *inputs = x.data.as<T>();
@@ -308,7 +308,7 @@ void backward_apply(const CpuExec& exec, ConstActivation grad_y, ConstActivation
   check_type(x);
   const int64_t padded = x.padded_channels(), rows = x.height * x.width;
   const auto block = static_cast<int>(channel_block());
-  float* slope = workspace_as<float>(exec, static_cast<size_t>((how.groups * 4 + 1) * padded));  // [groups, Cp] each
+  float* slope = workspace_as<float>(exec, (how.groups * 4 + 1) * padded);  // [groups, Cp] each
   float* c1 = slope + how.groups * padded;
   float* c0 = c1 + how.groups * padded;
   const Coefficients coefficients(x, s, how.groups, how.gamma, how.beta, c0 + how.groups * padded);

@@ -10,16 +10,9 @@ namespace {
 
 constexpr int64_t kApplyRows = 256;  // of a block: eight for each thread
 
-Grid thread_each(int64_t count) {
-  return {.blocks = static_cast<unsigned>(ceil_div(count, kThreads)), .threads = kThreads};
-}
-__device__ int64_t thread_number() {
-  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-
 __global__ void statistics_kernel(const double* sums, int64_t padded, int groups, double count, double eps, float* mean,
                                   float* inv_std, double* var) {
-  const int64_t k = thread_number();  // in [groups, padded]
+  const int64_t k = thread_index();  // in [groups, padded]
   if (k >= groups * padded) return;
   const int64_t g = k / padded, c = k % padded;
   const double m = sums[g * 2 * padded + c] / count;
@@ -53,7 +46,7 @@ __global__ void apply_kernel(Maps maps, Affine affine, const T* x, const T* resi
 
 __global__ void parameter_gradients_kernel(const double* sums, int64_t channels, int64_t padded, int groups,
                                            const float* inv_std, float* grad_gamma, float* grad_beta) {
-  const int64_t c = thread_number();
+  const int64_t c = thread_index();
   if (c >= channels) return;
   double gamma = 0, beta = 0;
   for (int g = 0; g < groups; ++g) {
@@ -96,7 +89,7 @@ __global__ void backward_apply_kernel(Maps maps, Affine affine, bool relu, const
 __global__ void update_running_kernel(const float* mean, const double* var, int64_t channels, int64_t padded,
                                       int groups, double unbiased, double momentum, const int* skip,
                                       float* running_mean, float* running_var) {
-  const int64_t c = thread_number();
+  const int64_t c = thread_index();
   if (c >= channels || *skip != 0) return;
   for (int g = 0; g < groups; ++g) {
     const int64_t k = g * padded + c;
@@ -107,7 +100,7 @@ __global__ void update_running_kernel(const float* mean, const double* var, int6
 
 __global__ void use_running_kernel(const float* running_mean, const float* running_var, int64_t channels,
                                    int64_t padded, double eps, float* mean, float* inv_std, double* var) {
-  const int64_t c = thread_number();
+  const int64_t c = thread_index();
   if (c >= padded) return;
   const double v = c < channels ? running_var[c] : 0.0;
   mean[c] = c < channels ? running_mean[c] : 0.0F;

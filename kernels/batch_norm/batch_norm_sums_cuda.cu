@@ -131,7 +131,7 @@ void sum_over_shards(const CudaExec& exec, const ConstActivation& x, int groups,
   const Grid grid = grid_of(maps, x.shards);
   const int64_t chunks = grid.blocks.x, elements = groups * 2 * maps.padded;
   // [shards, groups, chunks, 2, Cp], then [shards, groups, 2, Cp]
-  double* partial = workspace_as<double>(exec, static_cast<size_t>(x.shards * elements * (chunks + 1)));
+  double* partial = workspace_as<double>(exec, x.shards * elements * (chunks + 1));
   double* parts = x.shards == 1 ? sums : partial + x.shards * elements * chunks;
   sum_chunks(maps, grid, partial);
   const Grid tiles{

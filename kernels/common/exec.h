@@ -8,6 +8,7 @@
 #include "exec_devices.h"  // of with_cuda/ or without_cuda/: std::variant<CpuExec[, CudaExec]>
 #include "kernels/common/cuda_exec.h"
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr {
 
@@ -32,9 +33,9 @@ inline Layout image_layout_of(const Exec& exec) {
 
 // The workspace as count elements of T; SIMCLR_CHECKs that it is large enough.
 template <typename T, typename DeviceExec>
-T* workspace_as(const DeviceExec& exec, size_t count) {
-  SIMCLR_CHECK(count * sizeof(T) <= exec.workspace_bytes, "op needs {} bytes of workspace, {} are there",
-               count * sizeof(T), exec.workspace_bytes);
+T* workspace_as(const DeviceExec& exec, int64_t count) {
+  SIMCLR_CHECK(bytes_of<T>(count) <= exec.workspace_bytes, "the op needs {} bytes of workspace, it has {}",
+               bytes_of<T>(count), exec.workspace_bytes);
   return reinterpret_cast<T*>(exec.workspace);
 }
 

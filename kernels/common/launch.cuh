@@ -16,7 +16,7 @@ namespace simclr {
 struct Grid {
   dim3 blocks = 1;
   dim3 threads = 1;
-  size_t shared_bytes = 0;  // dynamic, beside what the kernel declares
+  size_t shared_bytes = 0;  // dynamic, in addition to what the kernel declares
 };
 
 inline constexpr int kThreads = 256;  // per block, where nothing speaks for another number
@@ -25,13 +25,30 @@ constexpr int64_t ceil_div(int64_t value, int64_t divisor) {
   return (value + divisor - 1) / divisor;
 }
 
-// Blocks for a loop in which each thread takes element `blockIdx.x * blockDim.x + threadIdx.x` and goes on in steps of
-// the whole grid: as many as there is work, at most what keeps every multiprocessor busy. Only for work whose bits do
-// not depend on which thread does it.
+// A count of blocks as a launch takes it.
+constexpr unsigned blocks_of(int64_t count) {
+  return static_cast<unsigned>(count);
+}
+
+// One thread for each of `count` elements; element thread_index().
+inline Grid thread_each(int64_t count) {
+  return {.blocks = blocks_of(ceil_div(count, kThreads)), .threads = kThreads};
+}
+
+// In a kernel: the thread's index in the whole grid, along x, and the number of threads of the grid.
+__device__ inline int64_t thread_index() {
+  return int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+}
+__device__ inline int64_t thread_count() {
+  return int64_t{gridDim.x} * blockDim.x;
+}
+
+// Blocks for a loop in which each thread takes element thread_index() and continues in steps of thread_count(): as many
+// as there is work, at most what keeps every multiprocessor busy. Only for work whose bits do not depend on which thread
+// does it.
 inline Grid elementwise_grid(int64_t elements) {
   constexpr int64_t kMostBlocks = 4096;
-  return {.blocks = static_cast<unsigned>(std::clamp<int64_t>(ceil_div(elements, kThreads), 1, kMostBlocks)),
-          .threads = kThreads};
+  return {.blocks = blocks_of(std::clamp<int64_t>(ceil_div(elements, kThreads), 1, kMostBlocks)), .threads = kThreads};
 }
 
 // Queues kernel<<<grid>>>(args...) on exec.stream. A launch that the device refuses throws Error(kDevice) that names

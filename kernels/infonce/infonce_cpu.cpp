@@ -140,7 +140,7 @@ void infonce_backward(const CpuExec& exec, const ConstFloatMatrix& e_all, const 
                       const InfoNceSaved& saved, const FloatMatrix& grad_anchors, const FloatMatrix& grad_keys) {
   const int64_t shard_rows = 2 * p.shard_images;
   const int64_t weighted_elements = aligned_elements(shard_rows, p.columns);
-  float* weighted = workspace_as<float>(exec, static_cast<size_t>(p.shards * weighted_elements));  // [shards][2n, C]
+  float* weighted = workspace_as<float>(exec, p.shards * weighted_elements);  // [shards][2n, C]
 
   // Anchor side. s_ij = <e_i, e_j>: ds_ij/de_i = e_j, so grad_i = w_i sum_j E_ij e_j - v_i e_pos(i)      'ab,bc->ac'
   // On the way w_i e_i for the key side, where G^T e_anchors = E^T (w e_anchors) apart from positives.

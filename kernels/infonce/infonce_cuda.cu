@@ -184,7 +184,7 @@ void infonce_backward(const CudaExec& exec, const ConstFloatMatrix& e_all, const
   const int64_t shard_rows = 2 * p.shard_images, keys = p.keys(), columns = p.columns;
   const int64_t sums_elements = aligned_elements(shard_rows, columns);
   const int64_t part_elements = aligned_elements(keys, columns);
-  auto* sums = workspace_as<float>(exec, static_cast<size_t>(p.shards * (sums_elements + part_elements)));
+  auto* sums = workspace_as<float>(exec, p.shards * (sums_elements + part_elements));
   float* parts = sums + p.shards * sums_elements;  // [shards][2B, C]
   const AnchorRows rows = anchor_rows(e_all, p);
 

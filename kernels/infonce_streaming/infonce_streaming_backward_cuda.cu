@@ -128,7 +128,7 @@ void streaming_backward(const CudaExec& exec, const ConstFloatMatrix& e_all, con
                         const FloatMatrix& grad_e) {
   const StreamingCudaPlan plan(p);
   const StreamingTask task = task_of(e_all, p, plan);
-  auto* workspace = workspace_as<std::byte>(exec, static_cast<size_t>(plan.bytes));
+  auto* workspace = workspace_as<std::byte>(exec, plan.bytes);
   auto* numbers = reinterpret_cast<float*>(workspace + plan.denominators);
   auto* gradients = reinterpret_cast<float*>(workspace + plan.gradients);
   launch(exec, "streaming_denominators",

@@ -27,7 +27,7 @@ struct Work {
         layout(problem, plan),
         kernels(tile_kernels().front()),
         fixed_shift(problem.temperature >= (2 + problem.margin) / 86) {
-    auto* start = workspace_as<std::byte>(exec, static_cast<size_t>(layout.bytes));
+    auto* start = workspace_as<std::byte>(exec, layout.bytes);
     const auto floats = [&](int64_t at) { return reinterpret_cast<float*>(start + at); };
     e = floats(layout.e);
     panels = floats(layout.panels);

@@ -114,7 +114,7 @@ void streaming_forward(const CudaExec& exec, const ConstFloatMatrix& e_all, cons
                        const StreamingSaved& saved, std::span<double> shard_loss) {
   const StreamingCudaPlan plan(p);
   const StreamingTask task = task_of(e_all, p, plan);
-  auto* workspace = workspace_as<std::byte>(exec, static_cast<size_t>(plan.bytes));
+  auto* workspace = workspace_as<std::byte>(exec, plan.bytes);
   auto* sums = reinterpret_cast<double*>(workspace + plan.row_sums);
   auto* tops = reinterpret_cast<float*>(workspace + plan.row_tops);
   with_products(p, [&](auto products) {

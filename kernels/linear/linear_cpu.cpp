@@ -24,7 +24,7 @@ void clear_padding(const Matrix& m) {
 
 // W [out, in], rounded into the workspace.
 Bfloat16Matrix rounded_weights(const CpuExec& exec, const float* weight, int64_t out, int64_t in) {
-  auto* rounded = workspace_as<Bfloat16>(exec, static_cast<size_t>(out * in));
+  auto* rounded = workspace_as<Bfloat16>(exec, out * in);
   parallel_for(exec, (out * in + kSumChunk - 1) / kSumChunk, [&](int64_t chunk, int) {
     const int64_t begin = chunk * kSumChunk;
     to_bfloat16(weight + begin, std::min(kSumChunk, out * in - begin), rounded + begin);
@@ -78,8 +78,8 @@ void backward_data(const CpuExec& exec, int64_t shards, ConstMatrix grad_y, cons
 void backward_weights(const CpuExec& exec, int64_t shards, ConstMatrix x, ConstMatrix grad_y, float* grad_weight,
                       float* grad_bias) {
   const int64_t n = x.rows / shards, in = x.cols, out = grad_y.cols, elements = out * in + out;
-  const int64_t stride = linear_part_stride(in, out);                              // the same alignment for every shard
-  float* parts = workspace_as<float>(exec, static_cast<size_t>(shards * stride));  // [shards, out*in + out]
+  const int64_t stride = linear_part_stride(in, out);         // the same alignment for every shard
+  float* parts = workspace_as<float>(exec, shards * stride);  // [shards, out*in + out]
   parallel_for(exec, shards, [&](int64_t s, int) {
     float* part = parts + s * stride;
     const ConstMatrix g = grad_y.slice(s * n, n);  // [n, out]

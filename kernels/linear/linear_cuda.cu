@@ -62,7 +62,7 @@ __global__ void to_bfloat16_kernel(const float* x, int64_t elements, __nv_bfloat
 // W [out, in] as operands of `type`: itself, or rounded into the workspace.
 Operand weights_as(const CudaExec& exec, DataType type, const float* weight, int64_t out, int64_t in) {
   if (type == DataType::kFloat32) return {weight, in, type};
-  auto* rounded = workspace_as<__nv_bfloat16>(exec, static_cast<size_t>(out * in));
+  auto* rounded = workspace_as<__nv_bfloat16>(exec, out * in);
   launch(exec, "linear_round_weights", elementwise_grid(out * in), to_bfloat16_kernel, weight, out * in, rounded);
   return {rounded, in, type};
 }
@@ -140,8 +140,8 @@ void backward_weights(const CudaExec& exec, int64_t shards, ConstMatrix x, Const
                       float* grad_bias) {
   const int64_t n = x.rows / shards, in = x.cols, out = grad_y.cols, weights = out * in;
   const int64_t part_stride = linear_part_stride(in, out);
-  float* parts = workspace_as<float>(exec, static_cast<size_t>(shards * part_stride));  // [shards, out*in + out]
-  for (int64_t s = 0; s < shards; ++s)                                                  // grad_W = grad_y^T x
+  float* parts = workspace_as<float>(exec, shards * part_stride);  // [shards, out*in + out]
+  for (int64_t s = 0; s < shards; ++s)                             // grad_W = grad_y^T x
     multiply(exec, shard_of(grad_y, s, n, CUBLAS_OP_T), shard_of(x, s, n), out, in, n,
              {parts + s * part_stride, in, DataType::kFloat32});
   if (grad_bias) {

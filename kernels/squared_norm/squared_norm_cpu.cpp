@@ -41,7 +41,7 @@ double square_of_block(const NormRun& r, int64_t begin, int64_t count) {
 void squared_norms(const CpuExec& exec, const NormTable& table, double* squares) {
   for (const NormRun& r : table.runs) {
     const int64_t blocks = (r.elements + kNormBlock - 1) / kNormBlock;
-    auto* partial = workspace_as<double>(exec, static_cast<size_t>(blocks));  // [blocks]
+    auto* partial = workspace_as<double>(exec, blocks);  // [blocks]
     parallel_for(exec, blocks, [&](int64_t b, int) {
       const int64_t begin = b * kNormBlock;
       partial[b] = square_of_block(r, begin, std::min(kNormBlock, r.elements - begin));

@@ -65,7 +65,7 @@ void squared_norms(const CudaExec& exec, const NormTable& table, double* squares
   if (table.runs.empty()) return;
   int64_t blocks = 0;
   for (const NormRun& r : table.runs) blocks += ceil_div(r.elements, kNormBlock);
-  auto* partials = workspace_as<double>(exec, static_cast<size_t>(blocks));  // [blocks], run after run
+  auto* partials = workspace_as<double>(exec, blocks);  // [blocks], run after run
   if (blocks > 0) {
     launch(exec, "square_blocks",
            {.blocks = static_cast<unsigned>(std::min(blocks, kMostBlocks)), .threads = kNormLanes},

@@ -125,7 +125,7 @@ TEST(Exec, RefusesTooLittleWorkspace) {
   alignas(16) std::byte memory[64];
   const CpuExec exec{.workspace = memory, .workspace_bytes = sizeof memory};
   EXPECT_EQ(static_cast<void*>(workspace_as<double>(exec, 8)), memory);
-  EXPECT_THAT([&] { workspace_as<double>(exec, 9); }, test::fires("needs 72 bytes of workspace, 64 are there"));
+  EXPECT_THAT([&] { workspace_as<double>(exec, 9); }, test::fires("needs 72 bytes of workspace, it has 64"));
 }
 
 TEST(Exec, ScratchOfThreadsFollowsOneAnother) {
