@@ -5,6 +5,14 @@
 #include "src/comm/heartbeat.h"
 
 namespace simclr {
+namespace {
+
+const std::string& or_none(const std::string& checkpoint) {
+  static const std::string none = "none";
+  return checkpoint.empty() ? none : checkpoint;
+}
+
+}  // namespace
 
 void NonFiniteFlag::check(const double* loss, std::span<const float> gradients) {
   const ProfileSpan span(run_.context.profiler(), {OpKind::kOptimizer, "gradients", "finite"},
@@ -26,21 +34,22 @@ AgreedError divergence_error(int64_t step, LossType loss, const std::string& che
   return {ExitCode::kDiverged,
           fmt::format("step {}: the loss or a gradient is not finite; the weights are those before this step, the last "
                       "checkpoint is {}; lower optimizer.base_lr, warm up longer or {}",
-                      step, checkpoint, loss == LossType::kInfoNce ? "raise loss.temperature" : "lower loss.scale")};
+                      step, or_none(checkpoint),
+                      loss == LossType::kInfoNce ? "raise loss.temperature" : "lower loss.scale")};
 }
 
 AgreedError non_finite_state_error(int64_t step, const std::string& checkpoint) {
   return {ExitCode::kDiverged,
           fmt::format("step {}: a weight or the optimizer's state is no longer finite; not saved, the last checkpoint "
                       "is {}; lower optimizer.base_lr or warm up longer",
-                      step, checkpoint)};
+                      step, or_none(checkpoint))};
 }
 
 AgreedError drift_error(const Decision& decision, const std::string& drift, const std::string& checkpoint) {
   return {ExitCode::kDevice,
           fmt::format("{}; tensors that differ from rank 0's: {}; a host or device probably computes wrongly: leave it "
                       "out and resume from {}",
-                      decision.describe_hashes(), drift.empty() ? "none any longer" : drift, checkpoint)};
+                      decision.describe_hashes(), drift.empty() ? "none any longer" : drift, or_none(checkpoint))};
 }
 
 }  // namespace simclr

@@ -26,7 +26,7 @@ class NonFiniteFlag {
   Buffer flag_;
 };
 
-// checkpoint: the last one, or "none".
+// checkpoint: the last one; empty: none.
 AgreedError divergence_error(int64_t step, LossType loss, const std::string& checkpoint);
 AgreedError non_finite_state_error(int64_t step, const std::string& checkpoint);
 // drift: the tensors that differ now, as StateIo::describe_drift().

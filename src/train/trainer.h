@@ -9,17 +9,14 @@
 #include <vector>
 
 #include "src/augment/batch_source.h"
-#include "src/comm/control_channel.h"
 #include "src/comm/gradient_reducer.h"
 #include "src/optim/gradient_norm.h"
-#include "src/train/divergence.h"
 #include "src/train/knn_evaluation.h"
-#include "src/train/run_timers.h"
+#include "src/train/rank_control.h"
 #include "src/train/skipped_files.h"
 #include "src/train/state_io.h"
 #include "src/train/step_log.h"
 #include "src/train/step_profile.h"
-#include "src/train/stop_time.h"
 #include "src/train/training_setup.h"
 
 namespace simclr {
@@ -56,51 +53,34 @@ class Trainer {
   int64_t steps_done() const { return steps_done_; }
 
  private:
-  // Thrown between two layers, or two calls of an evaluation, on all ranks at once: the step ends there.
-  struct Abandoned {
-    Decision decision;
-  };
+  using StopReason = std::optional<std::string>;  // who asked for a stop, if any
 
-  std::optional<TrainOutcome> step();  // one update and what is due after it
+  StopReason step();  // one update and what is due after it
   void compute_step();
   const Batch& next_batch();
-  ControlWord own_word() const;
-  void post_control_word(double step_s);
-  void between_layers();         // polls the ranks where steps are long; throws Abandoned
-  void before_evaluated_call();  // the same, about twice a second
-  void poll();
-  // The state is that of the last whole step: nothing of the one under way has touched weights or statistics.
-  std::optional<TrainOutcome> abandon(const Decision& decision);
-  std::optional<TrainOutcome> after_step();
-  std::vector<Decision> read_decisions();
-  std::optional<TrainOutcome> act_on(const Decision& decision);
-  std::optional<TrainOutcome> evaluate();
+  StopReason after_step();
+  StopReason evaluate();
   void compute_evaluation();
   void save();
   void report_progress();                // the newest checkpoint whose save has ended
   bool due(int64_t every_epochs) const;  // at the end of every N epochs, and after the last step
   bool save_is_due(bool asked_for) const;
   int64_t epochs_done() const { return steps_done_ / setup_.plan->steps_per_epoch(); }
-  TrainOutcome stopped(const std::string& reason) const;
-  std::string checkpoint_name() const;  // the last one, for messages
 
   TrainingSetup& setup_;
   const RunContext run_;
   const TrainerServices services_;
   const int64_t total_steps_;
-  ControlChannel control_;
   GradientReducer reducer_;
   GradientNorm gradient_norm_;
-  RunTimers timers_;
   RankError& error_;  // in the log, an evaluation or a checkpoint
   Buffer grad_z_memory_;
   Matrix grad_z_;  // [rows of this rank, C]
   NonFiniteFlag non_finite_;
-  StopTime stop_time_;
+  RankControl control_;
   int64_t steps_done_;
   int64_t saved_step_;           // of the newest checkpoint; before the first the one that the run started from
   bool evaluation_due_ = false;  // that of steps_done_ has been abandoned
-  int64_t unpolled_calls_ = 0;   // of an evaluation
 };
 
 }  // namespace simclr
