@@ -30,17 +30,17 @@ struct Layer {
   }
   void forward() {
     batch_norm_sums(context.exec(), x, groups, sums.data());
-    batch_norm_statistics(context.exec(), sums.data(), x.channels, groups, count(), 1e-5, statistics());
-    batch_norm_apply(context.exec(), x, statistics(),
-                     {.groups = groups, .relu = true, .gamma = gamma.data(), .beta = beta.data()}, y);
+    batch_norm_statistics(context.exec(), sums.data(), 1e-5, statistics());
+    batch_norm_apply(context.exec(), x,
+                     {.statistics = statistics(), .relu = true, .gamma = gamma.data(), .beta = beta.data()}, y);
   }
   void backward() {
-    const BatchNormBackward how{.groups = groups, .gamma = gamma.data(), .beta = beta.data()};
-    batch_norm_backward_sums(context.exec(), grad, x, statistics(), how, nullptr, sums.data());
-    batch_norm_backward_apply(context.exec(), grad, x, statistics(), how, sums.data(), count(), grad_x);
+    const BatchNormBackward how{.statistics = statistics(), .gamma = gamma.data(), .beta = beta.data()};
+    batch_norm_backward_sums(context.exec(), grad, x, how, nullptr, sums.data());
+    batch_norm_backward_apply(context.exec(), grad, x, how, sums.data(), grad_x);
   }
   int64_t count() const { return x.shards * x.samples / groups * x.height * x.width; }
-  BatchNormStatistics statistics() { return {mean.data(), inv_std.data(), var.data()}; }
+  BatchNormStatistics statistics() { return {x.channels, groups, count(), mean.data(), inv_std.data(), var.data()}; }
   float* take() {
     buffers.push_back(context.allocate_elements<float>(x.elements()));
     return buffers.back().as<float>().data();

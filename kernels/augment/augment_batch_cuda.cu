@@ -1,4 +1,4 @@
-// CUDA: one block a view, from the bytes of its image to the network's input (view_steps.cuh). Planes of the view lie
+// CUDA: one block a view, from the bytes of its image to the network's input (view_steps.cuh). Planes of the view are
 // in the block's shared memory, or in the workspace where they do not fit; the bits are the same.
 #include "kernels/augment/augment_batch.h"
 #include "kernels/augment/augment_ops.h"
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kViewThreads)
   }
 }
 
-// Dynamic shared memory that a block can have beside what the kernel declares.
+// Dynamic shared memory that a block can have in addition to what the kernel declares.
 int64_t most_shared_bytes() {
   int device = 0, bytes = 0;
   SIMCLR_CUDA(cudaGetDevice(&device));

@@ -12,7 +12,7 @@ void check_problem(const BarlowTwinsProblem& p) {
   SIMCLR_CHECK(p.batch >= 2, "a global batch of {} images has no variance", p.batch);
   SIMCLR_CHECK(p.shard_images >= 1 && p.shards >= 1 && p.columns >= 1, "{} shards of {} images, {} columns", p.shards,
                p.shard_images, p.columns);
-  SIMCLR_CHECK(std::has_single_bit(static_cast<uint64_t>(p.shards)), "{} shards is no power of two", p.shards);
+  SIMCLR_CHECK(std::has_single_bit(static_cast<uint64_t>(p.shards)), "{} shards: not a power of two", p.shards);
   SIMCLR_CHECK(p.shards * p.shard_images <= p.batch, "{} shards of {} images in a batch of {}", p.shards,
                p.shard_images, p.batch);
   SIMCLR_CHECK(std::isfinite(p.lambda) && p.lambda >= 0, "lambda {} is below 0", p.lambda);

@@ -8,7 +8,7 @@
 
 namespace simclr::barlow_twins {
 
-// A product's bits may change with its shape, so [C, C] is cut by C alone. The CPU cuts it into so many columns a task.
+// A product's bits may change with its shape, so [C, C] is cut by C alone. On the CPU a task takes kBlock columns.
 inline constexpr int64_t kBlock = 64;
 
 // CUDA: rows of [C, C] that one product makes; all of them up to C = 2048.
@@ -22,7 +22,7 @@ inline int64_t aligned_elements(int64_t rows, int64_t columns) {
   return round_up(rows * columns, 64);
 }
 
-// Sums of shards that wait for their sibling in the tree, beside the result itself.
+// Sums of shards that wait for their sibling in the tree, next to the result itself.
 inline int64_t waiting_sums(int64_t shards) {
   return std::bit_width(static_cast<uint64_t>(shards)) - 1;
 }

@@ -22,7 +22,11 @@
 
 namespace simclr {
 
+// Of the global batch: what they are taken over, and where they are. Every call of one layer gets the same.
 struct BatchNormStatistics {
+  int64_t channels = 0;
+  int groups = 1;
+  int64_t count = 0;         // M of one group; evaluation needs none
   float* mean = nullptr;     // [groups, Cp]
   float* inv_std = nullptr;  // [groups, Cp]  1/sqrt(var + eps)
   double* var = nullptr;     // [groups, Cp]  biased, for the running statistics
@@ -36,23 +40,21 @@ inline int64_t batch_norm_sum_elements(int64_t channels, int groups) {
 // sums[g][0] = sum x, sums[g][1] = sum x^2 over this rank's shards.
 void batch_norm_sums(const Exec& exec, ConstActivation x, int groups, double* sums);
 
-// From the global sums; count = M of one group.
-void batch_norm_statistics(const Exec& exec, const double* sums, int64_t channels, int groups, int64_t count,
-                           double eps, BatchNormStatistics statistics);
+// mean, inv_std and var from the global sums.
+void batch_norm_statistics(const Exec& exec, const double* sums, double eps, const BatchNormStatistics& statistics);
 
 struct BatchNormApply {
-  int groups = 1;
+  BatchNormStatistics statistics;
   bool relu = false;
   const float* gamma = nullptr;  // [C]
   const float* beta = nullptr;   // [C]
   ConstElements residual{};      // like x, or none
 };
 // y may be x or residual.
-void batch_norm_apply(const Exec& exec, ConstActivation x, BatchNormStatistics statistics, const BatchNormApply& how,
-                      Activation y);
+void batch_norm_apply(const Exec& exec, ConstActivation x, const BatchNormApply& how, Activation y);
 
 struct BatchNormBackward {
-  int groups = 1;
+  BatchNormStatistics statistics;
   const float* gamma = nullptr;  // [C]
   // What fused ReLU let through, neither without ReLU. With a residual, relu_y: the forward output. Without one, beta
   // [C] is enough: y is computed from x again, by the operations of batch_norm_apply, and need not be read.
@@ -62,27 +64,24 @@ struct BatchNormBackward {
 };
 // sums[g][0] = sum g, sums[g][1] = sum g*(x - mean) over this rank's shards. masked, when given, receives g
 // (it may be grad_y itself) and is then what batch_norm_backward_apply takes, with relu_y and beta left out.
-void batch_norm_backward_sums(const Exec& exec, ConstActivation grad_y, ConstActivation x,
-                              BatchNormStatistics statistics, const BatchNormBackward& how, Elements masked,
-                              double* sums);
+void batch_norm_backward_sums(const Exec& exec, ConstActivation grad_y, ConstActivation x, const BatchNormBackward& how,
+                              Elements masked, double* sums);
 
 // grad_gamma, grad_beta [C] from the global sums (already global: not to be summed over ranks again).
-void batch_norm_parameter_gradients(const Exec& exec, const double* sums, int64_t channels, int groups,
-                                    BatchNormStatistics statistics, float* grad_gamma, float* grad_beta);
+void batch_norm_parameter_gradients(const Exec& exec, const double* sums, const BatchNormStatistics& statistics,
+                                    float* grad_gamma, float* grad_beta);
 
-// grad_x may be grad_y or x.
+// sums: the global ones of batch_norm_backward_sums. grad_x may be grad_y or x.
 void batch_norm_backward_apply(const Exec& exec, ConstActivation grad_y, ConstActivation x,
-                               BatchNormStatistics statistics, const BatchNormBackward& how, const double* sums,
-                               int64_t count, Activation grad_x);
+                               const BatchNormBackward& how, const double* sums, Activation grad_x);
 
 // running = (1-momentum)*running + momentum*new, with the unbiased variance, once per group, view 1 first.
 // Does nothing when *skip is not 0 (a step that went non-finite leaves no trace).
-void batch_norm_update_running(const Exec& exec, BatchNormStatistics statistics, int64_t channels, int groups,
-                               int64_t count, double momentum, const int* skip, float* running_mean,
-                               float* running_var);
+void batch_norm_update_running(const Exec& exec, const BatchNormStatistics& statistics, double momentum,
+                               const int* skip, float* running_mean, float* running_var);
 
 // Evaluation mode: statistics (one group) from the running ones.
-void batch_norm_use_running(const Exec& exec, const float* running_mean, const float* running_var, int64_t channels,
-                            double eps, BatchNormStatistics statistics);
+void batch_norm_use_running(const Exec& exec, const float* running_mean, const float* running_var, double eps,
+                            const BatchNormStatistics& statistics);
 
 }  // namespace simclr

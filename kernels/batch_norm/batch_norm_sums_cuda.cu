@@ -38,7 +38,7 @@ __device__ void sum_chunk(const Maps& maps, double* partial, TermFn&& term) {
     }
     for (int k = 0; k < kFour; ++k) sum[0][k] += few[0][k], sum[1][k] += few[1][k];
   }
-  const int lane = static_cast<int>(threadIdx.y), first = static_cast<int>(threadIdx.x) * kFour;
+  const int lane = threadIdx.y, first = threadIdx.x * kFour;
   for (int k = 0; k < kFour; ++k) {
     shared[0][lane][first + k] = sum[0][k];
     shared[1][lane][first + k] = sum[1][k];
@@ -69,15 +69,14 @@ __global__ void forward_chunks_kernel(Maps maps, const T* x, double* partial) {
 
 // sum of g and g*(x - mean); g is written to masked when that is given.
 template <typename T>
-__global__ void backward_chunks_kernel(Maps maps, Affine affine, bool relu, const T* grad_y, const T* relu_y,
-                                       const T* x, T* masked, double* partial) {
+__global__ void backward_chunks_kernel(Maps maps, Affine affine, Gradients<T> in, T* masked, double* partial) {
   const Share own = share_of(maps);
   const FourAffine of = own.first < own.end ? four_of(affine, maps, own) : FourAffine{};
   sum_chunk(maps, partial, [&](const Share&, int64_t e, float(&a)[kFour], float(&b)[kFour]) {
     float g[kFour], v[kFour];
-    load_four(grad_y + e, g);
-    load_four(x + e, v);
-    if (relu) pass_relu(relu_y, e, of, v, g);
+    load_four(in.grad_y + e, g);
+    load_four(in.x + e, v);
+    if (in.relu) pass_relu(in.relu_y, e, of, v, g);
     if (masked) store_four(masked + e, g);
     for (int k = 0; k < kFour; ++k) {
       a[k] += g[k];
@@ -91,8 +90,8 @@ __global__ void backward_chunks_kernel(Maps maps, Affine affine, bool relu, cons
 template <typename T>
 __global__ void add_chunks_kernel(Maps maps, int64_t chunks, const double* partial, const T* x, double* parts) {
   __shared__ double shared[2][kChunkLanes][kTileChannels];
-  const int column = static_cast<int>(threadIdx.x), lane = static_cast<int>(threadIdx.y);
-  const int64_t part = blockIdx.y, c = static_cast<int64_t>(blockIdx.x) * kTileChannels + column;
+  const int column = threadIdx.x, lane = threadIdx.y;
+  const int64_t part = blockIdx.y, c = int64_t{blockIdx.x} * kTileChannels + column;
   double first = 0, second = 0;
   if (c < maps.padded) {
     for (int64_t i = lane; i < chunks; i += kChunkLanes) {
@@ -108,7 +107,7 @@ __global__ void add_chunks_kernel(Maps maps, int64_t chunks, const double* parti
   first = shared[0][0][column];
   second = shared[1][0][column];
   if (x) {
-    const double k = to_float(x[part * maps.rows * maps.padded + c]), count = static_cast<double>(maps.rows);
+    const double k = to_float(x[part * maps.rows * maps.padded + c]), count = as_double(maps.rows);
     second += 2 * k * first + count * k * k;
     first += count * k;
   }
@@ -117,7 +116,7 @@ __global__ void add_chunks_kernel(Maps maps, int64_t chunks, const double* parti
 }
 
 __global__ void add_shards_kernel(const double* parts, int shards, int64_t elements, double* sums) {
-  const int64_t k = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const int64_t k = thread_index();
   if (k < elements) sums[k] = ordered_tree_value<double>([&](int s) { return parts[s * elements + k]; }, shards);
 }
 
@@ -134,13 +133,11 @@ void sum_over_shards(const CudaExec& exec, const ConstActivation& x, int groups,
   double* partial = workspace_as<double>(exec, x.shards * elements * (chunks + 1));
   double* parts = x.shards == 1 ? sums : partial + x.shards * elements * chunks;
   sum_chunks(maps, grid, partial);
-  const Grid tiles{
-      .blocks = dim3(static_cast<unsigned>(tiles_of(maps.padded)), static_cast<unsigned>(x.shards * groups)),
-      .threads = dim3(kTileChannels, kChunkLanes)};
+  const Grid tiles{.blocks = dim3(blocks_of(tiles_of(maps.padded)), blocks_of(x.shards * groups)),
+                   .threads = dim3(kTileChannels, kChunkLanes)};
   launch(exec, "batch_norm_add_chunks", tiles, add_chunks_kernel<T>, maps, chunks, partial, first_row, parts);
   if (x.shards == 1) return;
-  const Grid threads{.blocks = static_cast<unsigned>(ceil_div(elements, kThreads)), .threads = kThreads};
-  launch(exec, "batch_norm_add_shards", threads, add_shards_kernel, parts, shards, elements, sums);
+  launch(exec, "batch_norm_add_shards", thread_each(elements), add_shards_kernel, parts, shards, elements, sums);
 }
 
 }  // namespace
@@ -154,14 +151,14 @@ void sums(const CudaExec& exec, ConstActivation x, int groups, double* sums) {
   });
 }
 
-void backward_sums(const CudaExec& exec, ConstActivation grad_y, ConstActivation x, BatchNormStatistics s,
-                   const BatchNormBackward& how, Elements masked, double* sums) {
+void backward_sums(const CudaExec& exec, ConstActivation grad_y, ConstActivation x, const BatchNormBackward& how,
+                   Elements masked, double* sums) {
   with_storage(x.type(), [&]<typename T>(T) {
     const T* none = nullptr;  // these sums are about zero
-    sum_over_shards(exec, x, how.groups, none, sums, [&](const Maps& maps, const Grid& grid, double* partial) {
+    const int groups = how.statistics.groups;
+    sum_over_shards(exec, x, groups, none, sums, [&](const Maps& maps, const Grid& grid, double* partial) {
       launch(exec, "batch_norm_backward_chunks", grid, backward_chunks_kernel<T>, maps,
-             Affine{s.mean, s.inv_std, how.gamma, how.beta, x.channels}, how.has_relu(), grad_y.data.as<T>(),
-             how.relu_y.as<T>(), x.data.as<T>(), masked.as<T>(), partial);
+             affine_of(how.statistics, how.gamma, how.beta), gradients_of<T>(grad_y, x, how), masked.as<T>(), partial);
     });
   });
 }

@@ -3,6 +3,7 @@
 // stays in registers. Only for *_cuda.cu files of batch_norm.
 #pragma once
 
+#include "kernels/batch_norm/batch_norm.h"
 #include "kernels/batch_norm/batch_norm_chunks.h"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/storage.cuh"
@@ -31,16 +32,16 @@ inline Maps maps_of(const ConstActivation& x, int groups) {
 }
 
 inline Grid grid_of(const Maps& maps, int64_t shards) {
-  return {.blocks = dim3(static_cast<unsigned>(ceil_div(maps.rows, maps.chunk_rows)),
-                         static_cast<unsigned>(tiles_of(maps.padded)), static_cast<unsigned>(shards * maps.groups)),
+  return {.blocks = dim3(blocks_of(ceil_div(maps.rows, maps.chunk_rows)), blocks_of(tiles_of(maps.padded)),
+                         blocks_of(shards * maps.groups)),
           .threads = dim3(kQuads, kLanes)};
 }
 
 __device__ inline Share share_of(const Maps& maps) {
   Share share;
   share.part = blockIdx.z;
-  share.c = static_cast<int64_t>(blockIdx.y) * kTileChannels + threadIdx.x * kFour;
-  const int64_t begin = static_cast<int64_t>(blockIdx.x) * maps.chunk_rows;
+  share.c = int64_t{blockIdx.y} * kTileChannels + threadIdx.x * kFour;
+  const int64_t begin = int64_t{blockIdx.x} * maps.chunk_rows;
   share.first = begin + threadIdx.y;
   share.end = begin + maps.chunk_rows < maps.rows ? begin + maps.chunk_rows : maps.rows;
   if (share.c >= maps.padded) share.first = share.end;
@@ -53,7 +54,22 @@ struct Affine {
   const float *mean, *inv_std, *gamma, *beta;
   int64_t channels;
 };
-// The same of a thread's four channels; zero in padding channels. Forward and backward have to get the same y.
+inline Affine affine_of(const BatchNormStatistics& s, const float* gamma, const float* beta) {
+  return {s.mean, s.inv_std, gamma, beta, s.channels};
+}
+
+// What backward reads. Without relu_y, y is computed from x again.
+template <typename T>
+struct Gradients {
+  const T *grad_y, *relu_y, *x;
+  bool relu;
+};
+template <typename T>
+Gradients<T> gradients_of(const ConstActivation& grad_y, const ConstActivation& x, const BatchNormBackward& how) {
+  return {grad_y.data.as<T>(), how.relu_y.as<T>(), x.data.as<T>(), how.has_relu()};
+}
+
+// An Affine of a thread's four channels; zero in padding channels. Forward and backward have to get the same y.
 struct FourAffine {
   float mean[kFour] = {}, scale[kFour] = {}, beta[kFour] = {};
   __device__ float y(int k, float x) const { return (x - mean[k]) * scale[k] + beta[k]; }
@@ -71,7 +87,7 @@ __device__ inline FourAffine four_of(const Affine& affine, const Maps& maps, con
   return four;
 }
 
-// g = grad_y where the output of forward is positive: as it is stored in relu_y or, where that is none, y made anew.
+// g = grad_y where the output of forward is positive: as it is stored in relu_y or, where that is none, y computed again.
 template <typename T>
 __device__ void pass_relu(const T* relu_y, int64_t element, const FourAffine& of, const float (&x)[kFour],
                           float (&g)[kFour]) {

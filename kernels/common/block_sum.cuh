@@ -33,7 +33,7 @@ __device__ T warp_reduce(T value, Combine combine) {
 // of_warp: kMostWarps elements of shared memory, which another call may use after this one.
 template <typename T, typename Combine>
 __device__ T block_reduce(T value, Combine combine, T* of_warp) {
-  const int warps = static_cast<int>(blockDim.x) / warpSize, lane = static_cast<int>(threadIdx.x) % warpSize;
+  const int threads = blockDim.x, thread = threadIdx.x, warps = threads / warpSize, lane = thread % warpSize;
   value = warp_reduce(value, combine);
   __syncthreads();  // of_warp of the call before has been read
   if (lane == 0) of_warp[threadIdx.x / warpSize] = value;

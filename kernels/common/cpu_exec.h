@@ -25,9 +25,7 @@ struct CpuExec {
   Layout layout() const { return Layout::kBlocked; }
   Layout image_layout() const { return Layout::kNchw; }
 
-  std::byte* scratch_of(int thread) const {
-    return thread_scratch + static_cast<size_t>(thread) * thread_scratch_bytes;
-  }
+  std::byte* scratch_of(int thread) const { return thread_scratch + thread * thread_scratch_bytes; }
 };
 
 }  // namespace simclr

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr {
 namespace {
@@ -19,18 +20,18 @@ std::string_view short_path(std::string_view file) {
 void cuda_check(cudaError_t status, const char* call, const char* file, int line) {
   if (status == cudaSuccess) return;
   fail(ExitCode::kDevice, "CUDA: {}: {} ({}), in {} at {}:{}", cudaGetErrorName(status), cudaGetErrorString(status),
-       static_cast<int>(status), call, short_path(file), line);
+       to_int(status), call, short_path(file), line);
 }
 
 void cublas_check(cublasStatus_t status, const char* call, const char* file, int line) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  fail(ExitCode::kDevice, "cuBLAS: {} ({}), in {} at {}:{}", cublasGetStatusString(status), static_cast<int>(status),
-       call, short_path(file), line);
+  fail(ExitCode::kDevice, "cuBLAS: {} ({}), in {} at {}:{}", cublasGetStatusString(status), to_int(status), call,
+       short_path(file), line);
 }
 
 void cudnn_check(cudnnStatus_t status, const char* call, const char* file, int line) {
   if (status == CUDNN_STATUS_SUCCESS) return;
-  fail(ExitCode::kDevice, "cuDNN: {} ({}), in {} at {}:{}", cudnnGetErrorString(status), static_cast<int>(status), call,
+  fail(ExitCode::kDevice, "cuDNN: {} ({}), in {} at {}:{}", cudnnGetErrorString(status), to_int(status), call,
        short_path(file), line);
 }
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 #include "kernels/common/onednn.h"
 #include "onednn_create.h"
 
@@ -48,7 +49,7 @@ void gemm(const ConstFloatMatrix& a, Op op_a, const ConstFloatMatrix& b, Op op_b
                                           a.stride, b.data, b.stride, scale.beta, c.data, c.stride);
   if (status != dnnl_success) {
     fail(ExitCode::kDevice, "oneDNN sgemm of [{}, {}] x [{}, {}] failed with status {}; out of memory?", m, k, k, n,
-         static_cast<int>(status));
+         to_int(status));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "dynamic_shared.cuh"  // dyn_shared<T>(): of nvcc/ or of the emulator
 #include "kernels/common/cuda_exec.h"
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr {
 
@@ -64,13 +65,13 @@ void launch(const CudaExec& exec, const char* name, const Grid& grid, void (*ker
   cudaError_t status = cudaSuccess;
   if (grid.shared_bytes > kSharedWithoutAsking) {
     status = cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(grid.shared_bytes));
+                                  to_int(grid.shared_bytes));
   }
   if (status == cudaSuccess) status = cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...);
   if (status != cudaSuccess) {
     fail(ExitCode::kDevice, "CUDA: kernel {} with {}x{}x{} blocks of {} threads and {} bytes of shared memory: {} ({})",
          name, grid.blocks.x, grid.blocks.y, grid.blocks.z, grid.threads.x * grid.threads.y * grid.threads.z,
-         grid.shared_bytes, cudaGetErrorString(status), static_cast<int>(status));
+         grid.shared_bytes, cudaGetErrorString(status), to_int(status));
   }
 }
 

@@ -1,6 +1,6 @@
 // Conversions of numbers by name, where a static_cast would be longer than what it says. Integers to each other convert
 // implicitly where no value is lost, std::ssize() gives the length of a container as int64_t. constexpr, so that nvcc
-// compiles them for the GPU too; always_inline, so that they may stand in a function compiled per instruction set.
+// compiles them for the GPU too; always_inline, so that a function compiled per instruction set may call them.
 #pragma once
 
 #include <cstddef>

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr::onednn {
 
@@ -44,7 +45,7 @@ auto guarded(const char* operation, F&& f) {
   try {
     return f();
   } catch (const dnnl::error& e) {
-    fail(ExitCode::kDevice, "oneDNN: {}: {} (status {})", operation, e.what(), static_cast<int>(e.status));
+    fail(ExitCode::kDevice, "oneDNN: {}: {} (status {})", operation, e.what(), to_int(e.status));
   }
 }
 

@@ -2,10 +2,10 @@
 // files.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr {
 
@@ -14,9 +14,9 @@ inline constexpr int kTreeLevels = 11;       // log2 of it, and one
 
 // count, checked on the host.
 inline int tree_parts(int64_t count) {
-  SIMCLR_CHECK(count >= 1 && count <= kMostTreeParts && std::has_single_bit(static_cast<uint64_t>(count)),
+  SIMCLR_CHECK(count >= 1 && count <= kMostTreeParts && (count & (count - 1)) == 0,
                "a tree over {} parts: not a power of two up to {}", count, kMostTreeParts);
-  return static_cast<int>(count);
+  return to_int(count);
 }
 
 // ((p0+p1)+(p2+p3))+((p4+p5)+...) with p_i = part(i); count is a power of two, at most kMostTreeParts.

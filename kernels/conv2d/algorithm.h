@@ -1,4 +1,4 @@
-// How a CPU may compute a convolution, as a user asks for it. A GPU takes what cuDNN offers and looks at none of this.
+// How a CPU may compute a convolution, as a user asks for it. A GPU takes what cuDNN offers and ignores this.
 #pragma once
 
 namespace simclr {

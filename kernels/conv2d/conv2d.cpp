@@ -55,8 +55,7 @@ void backward_weights(const Exec& exec, const Conv2dPlan& plan, const View& x, b
 }  // namespace
 
 double Conv2dParams::forward_flops() const {
-  return 2.0 * static_cast<double>(shards * samples) * static_cast<double>(weight_elements()) *
-         static_cast<double>(out_height() * out_width());
+  return 2.0 * as_double(shards * samples) * as_double(weight_elements()) * as_double(out_height() * out_width());
 }
 
 std::unique_ptr<Conv2dPlan> make_conv2d_plan(const Exec& exec, const Conv2dParams& p, const std::string& choice) {

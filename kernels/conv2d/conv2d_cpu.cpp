@@ -17,7 +17,8 @@ using Format = memory::format_tag;
 constexpr int64_t kSumChunk = 4096;  // elements that one task of the tree sum takes
 
 memory::desc scratchpad_desc(size_t bytes) {
-  return {{static_cast<int64_t>(bytes)}, memory::data_type::u8, Format::a};
+  const int64_t count = bytes;
+  return {{count}, memory::data_type::u8, Format::a};
 }
 
 const CpuConv2dPlan& cpu(const Conv2dPlan& plan) {
@@ -26,7 +27,7 @@ const CpuConv2dPlan& cpu(const Conv2dPlan& plan) {
 
 // Shard s of an array of them, each as `one` describes. The library takes inputs as void*, too.
 void* shard_of(const void* shards, const memory::desc& one, int64_t s) {
-  return const_cast<std::byte*>(static_cast<const std::byte*>(shards)) + static_cast<size_t>(s) * one.get_size();
+  return const_cast<std::byte*>(static_cast<const std::byte*>(shards)) + s * one.get_size();
 }
 
 void repack(const CpuExec& exec, const memory::desc& from, const void* source, const memory::desc& to, void* target) {
@@ -178,11 +179,8 @@ void backward_weights(const CpuExec& exec, const Conv2dPlan& plan, ConstElements
   const auto& c = cpu(plan);
   onednn::guarded("convolution backward weights", [&] {
     const int64_t shards = c.params().shards;
-    std::byte* parts =
-        cut_workspace(exec, c, c.grad_stride() * static_cast<size_t>(shards)).packed;  // a gradient per shard
-    const auto part = [&](int64_t s) {
-      return reinterpret_cast<float*>(parts + c.grad_stride() * static_cast<size_t>(s));
-    };
+    std::byte* parts = cut_workspace(exec, c, c.grad_stride() * shards).packed;  // a gradient per shard
+    const auto part = [&](int64_t s) { return reinterpret_cast<float*>(parts + c.grad_stride() * s); };
     const void* input = library_input(exec, c, x);
     const CpuBackwardWeights& convolution = c.backward_weights;
     const Maps all_x{c.x, input}, all_y{c.y, grad_y.address()};
@@ -196,7 +194,7 @@ void backward_weights(const CpuExec& exec, const Conv2dPlan& plan, ConstElements
            {DNNL_ARG_DIFF_WEIGHTS, memory(convolution.grad_weights, onednn::cpu_engine(), part(s))},
            {DNNL_ARG_SCRATCHPAD, scratchpad}});
     });
-    const auto elements = static_cast<int64_t>(convolution.grad_weights.get_size() / sizeof(float));
+    const int64_t elements = convolution.grad_weights.get_size() / sizeof(float);
     parallel_for(exec, (elements + kSumChunk - 1) / kSumChunk, [&](int64_t chunk, int) {
       ordered_tree_sum<float>(part, shards, chunk * kSumChunk, std::min(elements, (chunk + 1) * kSumChunk));
     });

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kBetweenChoices = "; ";
 
 size_t round_up_256(int64_t bytes) {
-  return static_cast<size_t>(round_up(bytes, 256));
+  return round_up(bytes, 256);
 }
 
 // "a; b; c" in that order, each once; throws when there are more or fewer.
@@ -65,7 +65,7 @@ class CudaConv2dPlan final : public Conv2dPlan {
     for (const auto pass :
          {cudnn::ConvPass::kForward, cudnn::ConvPass::kBackwardData, cudnn::ConvPass::kBackwardFilter}) {
       if (p.input_is_images && pass == cudnn::ConvPass::kBackwardData) continue;
-      const auto& plan = plans_[static_cast<size_t>(pass)].emplace(choices.make(target, {pass, exec.precision, shape}));
+      const auto& plan = plans_[index_of(pass)].emplace(choices.make(target, {pass, exec.precision, shape}));
       library_bytes_ = std::max(library_bytes_, plan.workspace_bytes());
     }
     choices.expect_end();
@@ -76,21 +76,17 @@ class CudaConv2dPlan final : public Conv2dPlan {
 
   size_t x_shard_bytes() const {
     const auto& p = params();
-    return static_cast<size_t>(p.samples * p.height * p.width * filter.in_stored) * size_of(storage);
+    return p.samples * p.height * p.width * filter.in_stored * size_of(storage);
   }
   size_t y_shard_bytes() const {
     const auto& p = params();
-    return static_cast<size_t>(p.samples * p.out_height() * p.out_width() * filter.out_stored) * size_of(storage);
+    return p.samples * p.out_height() * p.out_width() * filter.out_stored * size_of(storage);
   }
   // Of one stored filter or gradient, as they stand side by side in the workspace.
-  size_t filter_bytes() const {
-    return round_up_256(filter.stored_elements() * static_cast<int64_t>(size_of(storage)));
-  }
+  size_t filter_bytes() const { return round_up_256(filter.stored_elements() * size_of(storage)); }
   // The library's part of the workspace stands first, then `filters` stored filters.
   size_t library_bytes() const { return round_up_256(library_bytes_); }
-  size_t workspace_bytes(int64_t filters) const {
-    return library_bytes() + filter_bytes() * static_cast<size_t>(filters);
-  }
+  size_t workspace_bytes(int64_t filters) const { return library_bytes() + filter_bytes() * filters; }
 
   ScratchNeed scratch() const override {
     return {.workspace_bytes = workspace_bytes(params().shards), .thread_bytes = 0};
@@ -109,8 +105,8 @@ class CudaConv2dPlan final : public Conv2dPlan {
   }
   void run(const CudaExec& exec, cudnn::ConvPass pass, const void* x, const void* stored_filter, const void* y,
            void* workspace) const {
-    plans_[static_cast<size_t>(pass)]->run(exec.dnn, const_cast<void*>(x), const_cast<void*>(stored_filter),
-                                           const_cast<void*>(y), workspace);
+    plans_[index_of(pass)]->run(exec.dnn, const_cast<void*>(x), const_cast<void*>(stored_filter), const_cast<void*>(y),
+                                workspace);
   }
 
  private:
@@ -125,7 +121,7 @@ const CudaConv2dPlan& cuda(const Conv2dPlan& plan) {
 }
 
 const void* shard_of(const void* data, int64_t shard, size_t bytes) {
-  return static_cast<const std::byte*>(data) + static_cast<size_t>(shard) * bytes;
+  return static_cast<const std::byte*>(data) + shard * bytes;
 }
 
 // The library's workspace, and the stored filters behind it.
@@ -174,8 +170,7 @@ void backward_weights(const CudaExec& exec, const Conv2dPlan& plan, ConstElement
     c.run(exec, cudnn::ConvPass::kBackwardFilter, shard_of(x.address(), s, c.x_shard_bytes()),
           shard_of(workspace.filters, s, c.filter_bytes()), shard_of(grad_y.address(), s, c.y_shard_bytes()),
           workspace.library);
-  sum_stored_gradients(exec, c.filter, workspace.filters, shards,
-                       static_cast<int64_t>(c.filter_bytes() / size_of(c.storage)), grad_weight);
+  sum_stored_gradients(exec, c.filter, workspace.filters, shards, c.filter_bytes() / size_of(c.storage), grad_weight);
 }
 
 }  // namespace simclr::conv2d

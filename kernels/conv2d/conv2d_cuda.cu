@@ -26,8 +26,7 @@ __device__ inline float get(__nv_bfloat16 value) {
 // One thread per stored element [k, r, s, c].
 template <typename T>
 __global__ void store_filter_kernel(FilterLayout f, const float* weight, T* stored) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t at = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; at < f.stored_elements(); at += step) {
+  for (int64_t at = thread_index(); at < f.stored_elements(); at += thread_count()) {
     const int64_t c = at % f.in_stored, place = at / f.in_stored;
     const int64_t tap = place % (f.kernel * f.kernel), k = place / (f.kernel * f.kernel);  // tap = r * kernel + s
     const bool padding = k >= f.out || c >= f.in;
@@ -39,8 +38,7 @@ __global__ void store_filter_kernel(FilterLayout f, const float* weight, T* stor
 template <typename T>
 __global__ void sum_gradients_kernel(FilterLayout f, const T* parts, int64_t count, int64_t stride,
                                      float* grad_weight) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t at = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; at < f.plain_elements(); at += step) {
+  for (int64_t at = thread_index(); at < f.plain_elements(); at += thread_count()) {
     const int64_t tap = at % (f.kernel * f.kernel), place = at / (f.kernel * f.kernel);
     const int64_t c = place % f.in, k = place / f.in;
     const T* part = parts + (k * f.kernel * f.kernel + tap) * f.in_stored + c;

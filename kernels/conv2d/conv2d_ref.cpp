@@ -16,9 +16,8 @@ void for_each_term(const Conv2dParams& p, F&& f) {
               for (int64_t v = 0; v < k; ++v) {
                 const int64_t iy = py * p.stride + u - p.padding, ix = px * p.stride + v - p.padding;
                 if (iy < 0 || iy >= p.height || ix < 0 || ix >= p.width) continue;
-                f(static_cast<size_t>(((i * p.in_channels + c) * p.height + iy) * p.width + ix),
-                  static_cast<size_t>(((o * p.in_channels + c) * k + u) * k + v),
-                  static_cast<size_t>(((i * p.out_channels + o) * oh + py) * ow + px));
+                f(((i * p.in_channels + c) * p.height + iy) * p.width + ix, ((o * p.in_channels + c) * k + u) * k + v,
+                  ((i * p.out_channels + o) * oh + py) * ow + px);
               }
 }
 
@@ -26,21 +25,21 @@ void for_each_term(const Conv2dParams& p, F&& f) {
 
 std::vector<double> forward(const Conv2dParams& p, const std::vector<double>& x, const std::vector<double>& weight) {
   std::vector<double> y(p.shards * p.samples * p.out_channels * p.out_height() * p.out_width());
-  for_each_term(p, [&](size_t xi, size_t wi, size_t yi) { y[yi] += x[xi] * weight[wi]; });
+  for_each_term(p, [&](int64_t xi, int64_t wi, int64_t yi) { y[yi] += x[xi] * weight[wi]; });
   return y;
 }
 
 std::vector<double> backward_data(const Conv2dParams& p, const std::vector<double>& grad_y,
                                   const std::vector<double>& weight) {
   std::vector<double> grad_x(p.shards * p.samples * p.in_channels * p.height * p.width);
-  for_each_term(p, [&](size_t xi, size_t wi, size_t yi) { grad_x[xi] += grad_y[yi] * weight[wi]; });
+  for_each_term(p, [&](int64_t xi, int64_t wi, int64_t yi) { grad_x[xi] += grad_y[yi] * weight[wi]; });
   return grad_x;
 }
 
 std::vector<double> backward_weights(const Conv2dParams& p, const std::vector<double>& x,
                                      const std::vector<double>& grad_y) {
   std::vector<double> grad_weight(p.weight_elements());
-  for_each_term(p, [&](size_t xi, size_t wi, size_t yi) { grad_weight[wi] += x[xi] * grad_y[yi]; });
+  for_each_term(p, [&](int64_t xi, int64_t wi, int64_t yi) { grad_weight[wi] += x[xi] * grad_y[yi]; });
   return grad_weight;
 }
 

@@ -11,6 +11,10 @@ namespace {
 constexpr std::string_view kBetween = "; ";
 constexpr std::string_view kNames[] = {"direct", "winograd", "winograd_shared", "gemm"};  // by CpuAlgorithm
 
+std::string_view name_of(CpuAlgorithm algorithm) {
+  return kNames[static_cast<size_t>(algorithm)];
+}
+
 bool has_pass(const Conv2dParams& p, Pass pass) {
   return !p.input_is_images || pass != Pass::kBackwardData;
 }
@@ -31,7 +35,7 @@ CpuCandidates candidates_of(const Conv2dParams& p, DataType stored, bool library
   const bool may = p.algorithm != ConvolutionAlgorithm::kDirect && !bf16 && library_has_winograd;
   CpuCandidates candidates;
   for (const Pass pass : kPasses) {
-    auto& list = candidates[static_cast<size_t>(pass)];
+    auto& list = candidates[index_of(pass)];
     if (may && is_winograd_shape(p)) {
       if (pass != Pass::kBackwardWeights && (wanted || shared_winograd_is_faster(p)))
         list.push_back(CpuAlgorithm::kWinogradShared);
@@ -53,7 +57,7 @@ CpuCandidates candidates_of(const Conv2dParams& p, const std::string& choice) {
     const auto algorithm = static_cast<CpuAlgorithm>(name - std::begin(kNames));
     good = good && name != std::end(kNames) &&
            (pass != Pass::kBackwardWeights || algorithm != CpuAlgorithm::kWinogradShared);
-    candidates[static_cast<size_t>(pass)] = {algorithm};
+    candidates[index_of(pass)] = {algorithm};
     rest.remove_prefix(std::min(end + kBetween.size(), rest.size()));
   }
   if (!good || !rest.empty())
@@ -68,7 +72,7 @@ std::string choice_text(const Conv2dParams& p, const CpuAlgorithms& algorithms) 
   for (const Pass pass : kPasses) {
     if (!has_pass(p, pass)) continue;
     text += text.empty() ? "" : kBetween;
-    text += kNames[static_cast<size_t>(algorithms[static_cast<size_t>(pass)])];
+    text += name_of(algorithms[index_of(pass)]);
   }
   return text;
 }

@@ -230,7 +230,7 @@ ScratchNeed CpuConv2dPlan::scratch() const {
       std::max(forward.weights.get_size(), params().input_is_images ? 0 : backward_data.weights.get_size());
   return {
       .workspace_bytes = round_up_256(padded_bytes()) + round_up_256(image_bytes()) +
-                         std::max(packed, grad_stride() * static_cast<size_t>(params().shards)),
+                         std::max(packed, grad_stride() * params().shards),
       .thread_bytes = std::max({thread_bytes(forward), thread_bytes(backward_data), thread_bytes(backward_weights)})};
 }
 

@@ -39,14 +39,14 @@ class CpuConv2dPlan final : public Conv2dPlan {
   // stored: what feature maps are stored as and weights packed as. choice: see make_conv2d_plan().
   CpuConv2dPlan(const Conv2dParams& params, DataType stored, const std::string& choice);
 
-  // The library has no fast kernel for fewer input channels than a block: it is told of a whole block, whose padding is
-  // zero in x, and the weights get zeros to match.
+  // The library has no fast kernel for fewer input channels than a block: it gets a whole block, whose padding is zero in x,
+  // and the weights get zeros to match.
   const int64_t library_in;
   bool pads_weights() const { return library_in != params().in_channels; }
   size_t padded_bytes() const { return pads_weights() ? plain_weights.get_size() : 0; }
   // Images come as float32: the library's are a copy in bfloat16.
   const bool rounds_images;
-  size_t image_bytes() const { return rounds_images ? x.get_size() * static_cast<size_t>(params().shards) : 0; }
+  size_t image_bytes() const { return rounds_images ? x.get_size() * params().shards : 0; }
 
   // Weights as the library takes them (forward, backward data) or one packed gradient per shard share the workspace,
   // after the padded plain weights and the rounded images where there are any.

@@ -22,7 +22,7 @@ std::vector<Descriptor> Descriptor::read_descriptors(cudnnBackendAttributeName_t
   if (room > 0)
     check(cudnnBackendGetAttribute(handle_, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, room, &count, handles.data()),
           "reading an attribute");
-  while (static_cast<int64_t>(result.size()) > count) result.pop_back();
+  while (std::ssize(result) > count) result.pop_back();
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr::cudnn {
 
@@ -38,8 +39,7 @@ class Descriptor {
 
   template <typename T>
   Descriptor& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::span<const T> values) {
-    check(cudnnBackendSetAttribute(handle_, name, type, static_cast<int64_t>(values.size()), values.data()),
-          "setting an attribute");
+    check(cudnnBackendSetAttribute(handle_, name, type, std::ssize(values), values.data()), "setting an attribute");
     return *this;
   }
   template <typename T>
@@ -72,10 +72,10 @@ class Descriptor {
   template <typename T>
   T read_one(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const {
     const auto values = read<T>(name, type, 1);
-    SIMCLR_CHECK(values.size() == 1, "cuDNN's attribute {} has no value", static_cast<int>(name));
+    SIMCLR_CHECK(values.size() == 1, "cuDNN's attribute {} has no value", to_int(name));
     return values[0];
   }
-  // Descriptors that the library fills in: it wants them created beforehand.
+  // Descriptors that the library fills in: it requires them to exist.
   std::vector<Descriptor> read_descriptors(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type,
                                            int64_t room) const;
 

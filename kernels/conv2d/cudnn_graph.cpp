@@ -66,7 +66,7 @@ const PassNames& names_of(ConvPass pass) {
        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA}};
-  return kNames[static_cast<size_t>(pass)];
+  return kNames[index_of(pass)];
 }
 
 const char* text_of(Precision precision) {
@@ -138,7 +138,7 @@ std::string name_of(const Descriptor& config, const Descriptor& engine) {
   return name.text();
 }
 
-// The plan of a configuration, or nothing where it does not finalize or wants too much workspace.
+// The plan of a configuration, or nothing where it does not finalize or requires too much workspace.
 std::optional<Descriptor> try_plan(const PlanTarget& target, const Descriptor& config) {
   Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   target.apply_to_plan(plan);
@@ -214,7 +214,7 @@ ConvPlan ConvPlan::choose(const PlanTarget& target, const ConvRequest& request) 
   fail(
       ExitCode::kDevice,
       "cuDNN {} has no plan for the convolution {}: of {} engine configurations {} fail the filters of this precision, "
-      "the others do not finalize or want more than {} MiB; choose another run.precision or model.encoder.width",
+      "the others do not finalize or require more than {} MiB; choose another run.precision or model.encoder.width",
       cudnnGetVersion(), request.text(), seen, filtered, kWorkspaceCap >> 20);
 }
 

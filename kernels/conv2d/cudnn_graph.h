@@ -26,6 +26,9 @@ namespace simclr::cudnn {
 inline constexpr int64_t kWorkspaceCap = int64_t{256} << 20;  // bytes; part of what decides the bits of a result
 
 enum class ConvPass { kForward, kBackwardData, kBackwardFilter };
+constexpr size_t index_of(ConvPass pass) {  // of arrays by ConvPass
+  return static_cast<size_t>(pass);
+}
 
 // Channels as stored, padding included; the tensors are dense.
 struct ConvShape {

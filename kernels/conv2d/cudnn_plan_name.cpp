@@ -21,13 +21,13 @@ class Reader {
     int64_t value = 0;
     const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
     if (error != std::errc{}) refuse();
-    rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
+    rest_.remove_prefix(end - rest_.data());
     return value;
   }
 
  private:
   [[noreturn]] void refuse() const {
-    fail(ExitCode::kDevice, "'{}' is no name of a convolution plan, such as 'engine 67 knobs 2=4,13=0'", whole_);
+    fail(ExitCode::kDevice, "'{}' does not name a convolution plan; write it like 'engine 67 knobs 2=4,13=0'", whole_);
   }
   const std::string& whole_;
   std::string_view rest_;

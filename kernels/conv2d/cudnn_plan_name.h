@@ -14,7 +14,7 @@ struct PlanName {
   std::vector<std::pair<int64_t, int64_t>> knobs;  // (cudnnBackendKnobType_t, value), in the library's order
 
   std::string text() const;
-  static PlanName parse(const std::string& text);  // throws Error(kDevice) that quotes a text that is no name
+  static PlanName parse(const std::string& text);  // throws Error(kDevice) that quotes a text that does not name one
 };
 
 }  // namespace simclr::cudnn

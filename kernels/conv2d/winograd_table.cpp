@@ -18,7 +18,7 @@ constexpr int64_t kMostPairs = 256 * 256;  // of channels, for kFewestOfShared
 bool pays(const Conv2dParams& p, int64_t fewest_tiles) {
   if (!is_winograd_shape(p) || std::min(p.in_channels, p.out_channels) < kFewestChannels) return false;
   const int64_t tiles = ((p.height + kTile - 1) / kTile) * ((p.width + kTile - 1) / kTile);  // of a sample
-  const double share = static_cast<double>(p.height * p.width) / static_cast<double>(tiles * kTile * kTile);
+  const double share = as_double(p.height * p.width) / as_double(tiles * kTile * kTile);
   return share >= kSmallestShare && p.samples * tiles >= fewest_tiles;
 }
 

@@ -8,10 +8,13 @@
 namespace simclr::conv2d {
 
 enum class Pass { kForward, kBackwardData, kBackwardWeights };
+constexpr size_t index_of(Pass pass) {  // of arrays by Pass
+  return static_cast<size_t>(pass);
+}
 
 // Whether F(4x4, 3x3) can compute it at all: a 3x3 window with stride 1 over feature maps.
 bool is_winograd_shape(const Conv2dParams& params);
-// And is faster, by the table, on AVX-512. Looks at the samples of a shard, the map and the channels alone.
+// And is faster, by the table, on AVX-512. Depends on the samples of a shard, the map and the channels alone.
 bool winograd_is_faster(const Conv2dParams& params, Pass pass);
 // The same, forward and in backward data, where all shards of a rank share one transform of the weights.
 bool shared_winograd_is_faster(const Conv2dParams& params);

@@ -15,11 +15,9 @@ using V = Lanes<kBlock>;
 // The rows of G are (1, p, p^2) / prod (p - q) over the other points q. oneDNN's are 0, +-a, +-b and infinity.
 constexpr double kA = 5.0 / 8, kB = 3.0 / 2;
 constexpr double kOfA = 1 / (kA * (2 * kA) * (kA * kA - kB * kB)), kOfB = 1 / (kB * (2 * kB) * (kB * kB - kA * kA));
-constexpr float kZero = static_cast<float>(1 / (kA * kA * kB * kB));
-constexpr float kA0 = static_cast<float>(kOfA), kA1 = static_cast<float>(kOfA * kA),
-                kA2 = static_cast<float>(kOfA * kA * kA);
-constexpr float kB0 = static_cast<float>(kOfB), kB1 = static_cast<float>(kOfB * kB),
-                kB2 = static_cast<float>(kOfB * kB * kB);
+constexpr float kZero = to_float(1 / (kA * kA * kB * kB));
+constexpr float kA0 = to_float(kOfA), kA1 = to_float(kOfA * kA), kA2 = to_float(kOfA * kA * kA);
+constexpr float kB0 = to_float(kOfB), kB1 = to_float(kOfB * kB), kB2 = to_float(kOfB * kB * kB);
 
 // u [6] = G g
 SIMCLR_INLINE void transform_three(V::Float g0, V::Float g1, V::Float g2, V::Float* u) {

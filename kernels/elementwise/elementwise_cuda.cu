@@ -9,9 +9,7 @@ namespace {
 // f(first element) for each four elements that the thread has.
 template <typename F>
 __device__ void for_each_four(int64_t elements, F&& f) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x * kFour;
-  int64_t i = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kFour;
-  for (; i < elements; i += step) f(i);
+  for (int64_t i = thread_index() * kFour; i < elements; i += thread_count() * kFour) f(i);
 }
 
 template <typename T>

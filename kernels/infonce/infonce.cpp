@@ -33,7 +33,7 @@ size_t infonce_saved_bytes(const InfoNceProblem& p) {
 
 InfoNceSaved infonce_saved(const InfoNceProblem& p, std::span<std::byte> memory) {
   check_infonce_problem(p);
-  SIMCLR_CHECK(std::has_single_bit(static_cast<uint64_t>(p.shards)), "{} shards is no power of two", p.shards);
+  SIMCLR_CHECK(std::has_single_bit(static_cast<uint64_t>(p.shards)), "{} shards: not a power of two", p.shards);
   SIMCLR_CHECK(memory.size() >= infonce_saved_bytes(p), "{} bytes given, {} needed", memory.size(),
                infonce_saved_bytes(p));
   const int64_t shard_elements = aligned_shard_elements(p);

@@ -9,7 +9,7 @@
 //   q_i    = N_i / (N_i + exp(l_i,pos(i)))          = 1 - p_i,pos(i)
 //   L      = 1/(2B) sum_i loss_i
 //   dL/ds_ij = 1/(2B tau) * { q_i exp(l_ij) / N_i   j a negative;   -q_i   j = pos(i);   0   j = i }
-// decoupled (Yeh et al., "Decoupled Contrastive Learning", 2021): the positive is no part of its own denominator:
+// decoupled (Yeh et al., "Decoupled Contrastive Learning", 2021): the positive is not part of its own denominator:
 // loss_i = log N_i - l_i,pos(i), q_i = 1; it may be negative. A margin would have no gradient.
 //
 // The positive is kept out of the sums because 1 - p cancels when the loss is small. With a_i = max over negatives of

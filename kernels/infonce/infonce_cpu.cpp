@@ -64,7 +64,7 @@ double dot(const float* a, const float* b, int64_t count) {
   return sum;
 }
 
-// f(shard, first row within the shard, rows, thread); a block lies in one view, so its rows are neighbors in e_all.
+// f(shard, first row within the shard, rows, thread); a block is within one view, so its rows are neighbors in e_all.
 template <typename F>
 void for_each_anchor_block(const CpuExec& exec, const InfoNceProblem& p, F&& f) {
   const int64_t blocks = count_blocks(p.shard_images, kAnchorBlock);

@@ -96,7 +96,7 @@ __global__ void finish_rows_kernel(float* similarities, int64_t shard_elements, 
 
 // ---- backward ----
 
-// grad_i = w_i sum_j E_ij e_j - v_i e_pos(i). The sums [shards][2n, C] lie in `sums`, where w_i e_i of the same element
+// grad_i = w_i sum_j E_ij e_j - v_i e_pos(i). The sums [shards][2n, C] are in `sums`, where w_i e_i of the same element
 // takes their place.
 __global__ void finish_anchors_kernel(float* sums, int64_t sums_elements, AnchorRows rows,
                                       const double* negative_weights, const double* positive_weights, float* grad,

@@ -25,7 +25,7 @@ __device__ float weight_below(const StreamingTask& task, float similarity, float
   return exp_of(((similarity - high) - low) * task.scale);
 }
 
-// From similarities of tile `tile` to weights p_ij + p_ji, 0 where j is no negative of i.
+// From similarities of tile `tile` to weights p_ij + p_ji, 0 where j is not a negative of i.
 template <typename Products>
 __device__ void weigh(const StreamingTask& task, const SharedTile<Products>& shared, const RowPart& part, int64_t tile,
                       const float* numbers) {

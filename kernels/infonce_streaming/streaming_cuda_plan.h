@@ -1,8 +1,8 @@
-// How streaming InfoNCE on CUDA cuts a problem, and where things lie in its workspace. No arithmetic of the loss.
+// How streaming InfoNCE on CUDA cuts a problem, and what is where in its workspace. No arithmetic of the loss.
 //
 // A block owns 64 anchors of the rank and meets a span of columns tile by tile, 32 columns each. Tiles and spans are
 // a function of the global batch alone, and what spans give is added up in their order: the bits of a row depend
-// neither on the rows beside it, nor on how many of them the rank owns, nor on the GPU. Spans are there because the
+// neither on the rows next to it, nor on how many of them the rank owns, nor on the GPU. Spans are there because the
 // rows of one rank alone do not fill a GPU.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Where things lie in the workspace of streaming InfoNCE on the CPU, in bytes from its start, each at a multiple of
+// What is where in the workspace of streaming InfoNCE on the CPU, in bytes from its start, each at a multiple of
 // 256.
 #pragma once
 

@@ -44,7 +44,7 @@ class StreamingPlan {
     if (tile >= first_tile_[1] && tile < first_tile_[1] + count_[1]) return count_[0] + tile - first_tile_[1];
     return -1;
   }
-  // Where a global row of this rank lies in memory of slots() * 128 rows.
+  // Where a global row of this rank is in memory of slots() * 128 rows.
   int64_t local_row(int64_t global_row) const { return slot_of(global_row / kTile) * kTile + global_row % kTile; }
 
   // Rows of a tile, from its start, that hold all rows of this rank; multiples of kRowStep.
@@ -63,7 +63,7 @@ class StreamingPlan {
   }
 
   // f(row tile, column tile, rows, both, thread) for every meeting. both: the rows of the column tile are served too,
-  // then f gets all rows. That pays where the rank wants more rows of the two tiles than one tile has. f does not
+  // then f gets all rows. That pays where the rank needs more rows of the two tiles than one tile has. f does not
   // throw. done [tiles()] is scratch. A task is a group of neighboring tiles, with the group that it meets in as many
   // rounds: the order of a tile's meetings stays what it is, its memory stays in the cache. No barrier: a task waits
   // for its two groups only.
@@ -110,7 +110,7 @@ class StreamingPlan {
   }
 
  private:
-  // Tiles of a task: so many that the threads find enough tasks.
+  // Tiles of a task: few enough that all threads find tasks.
   int64_t group_size(int threads) const {
     int64_t size = 4;
     while (size > 1 && slots() < 8 * threads * size) size /= 2;

@@ -1,4 +1,4 @@
-// What the kernels of streaming InfoNCE are told, and what their forward and backward have in common beside the
+// Arguments of the kernels of streaming InfoNCE, and what their forward and backward have in common, next to the
 // products of a tile (streaming_tile.cuh). Only for *.cu files.
 #pragma once
 
@@ -16,7 +16,7 @@ inline constexpr int kThreadsOfRow = kBlockThreads / kRowTile;        // 4, neig
 inline constexpr int kColumnsOfThread = kColumnTile / kThreadsOfRow;  // columns t, t + 4, t + 8 ...
 static_assert(kRowParts * (kColumnTile / kPart) * 32 == kBlockThreads);
 
-// What a kernel is told.
+// Arguments of a kernel.
 struct StreamingTask {
   AnchorRows rows;
   int64_t anchors, span_tiles, tiles, chunks;

@@ -1,6 +1,6 @@
 // What a block of streaming InfoNCE does on CUDA with one tile of 64 anchors x 32 columns: brings e into shared memory,
-// multiplies it, and knows which of its places are negatives. Which tiles, and what becomes of the similarities, stands
-// in streaming_*_cuda.cu. Only for *.cu files.
+// multiplies it, and knows which of its places are negatives. Which tiles, and what becomes of the similarities:
+// streaming_*_cuda.cu. Only for *.cu files.
 #pragma once
 
 #include "kernels/infonce_streaming/streaming_task.cuh"

@@ -1,5 +1,5 @@
 // The arithmetic of one 128 x 128 tile of similarities on the CPU, compiled for several instruction sets. What the loss
-// is made of stands in streaming.h, in which order tiles are met in streaming_plan.h.
+// is made of: infonce_streaming.h; in which order tiles are visited: streaming_plan.h.
 //
 // Bits: every similarity is ONE chain of products over the columns of e, whatever block it is computed in, so s_ij and
 // s_ji have the same bits. The sum of a row over a tile is 16 lanes (column mod 16), each in ascending order, then a

@@ -34,7 +34,7 @@ SIMCLR_TILE_TARGET [[gnu::always_inline]] inline void multiply_block(const float
   }
 }
 
-// What is no negative becomes `value`. i and j are global.
+// Where j is not a negative of i: `value`. i and j are global.
 SIMCLR_TILE_TARGET inline void mask_block(const StreamingTile& tile, int64_t i0, int64_t j0, float value,
                                           float* block) {
   const int64_t keys = 2 * tile.batch, low = j0 - i0 - (kBlockRows - 1),

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kRowsPerBlock = 8;  // a warp each
 
-// The row of this warp. Warps behind the last row leave as a whole.
+// The row of this warp. Warps past the last row return as a whole.
 __device__ int64_t row_of_warp() {
   return static_cast<int64_t>(blockIdx.x) * kRowsPerBlock + threadIdx.x / warpSize;
 }

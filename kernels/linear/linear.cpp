@@ -15,7 +15,7 @@ void check(int64_t shards, const ConstMatrix& x, const ConstMatrix& y) {
 }  // namespace
 
 ScratchNeed linear_scratch(int64_t shards, int64_t in, int64_t out) {
-  return {.workspace_bytes = static_cast<size_t>(shards * linear_part_stride(in, out)) * sizeof(float)};
+  return {.workspace_bytes = bytes_of<float>(shards * linear_part_stride(in, out))};
 }
 
 void linear_forward(const Exec& exec, int64_t shards, ConstMatrix x, const float* weight, const float* bias, Matrix y) {

@@ -24,7 +24,7 @@ struct Operand {
 
 int as_int(int64_t value) {
   SIMCLR_CHECK(value <= INT32_MAX, "a product with a size of {}", value);
-  return static_cast<int>(value);
+  return to_int(value);
 }
 cudaDataType cuda_type(DataType type) {
   return type == DataType::kBfloat16 ? CUDA_R_16BF : CUDA_R_32F;
@@ -54,9 +54,7 @@ Operand shard_of(const ConstMatrix& m, int64_t shard, int64_t rows, cublasOperat
 }
 
 __global__ void to_bfloat16_kernel(const float* x, int64_t elements, __nv_bfloat16* y) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t k = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < elements; k += step)
-    y[k] = __float2bfloat16(x[k]);
+  for (int64_t k = thread_index(); k < elements; k += thread_count()) y[k] = __float2bfloat16(x[k]);
 }
 
 // W [out, in] as operands of `type`: itself, or rounded into the workspace.
@@ -70,8 +68,7 @@ Operand weights_as(const CudaExec& exec, DataType type, const float* weight, int
 // y += bias (if any) within the width; y = 0 beyond it.
 template <typename T>
 __global__ void finish_rows_kernel(int64_t elements, int64_t cols, int64_t stride, const float* bias, T* y) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t k = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < elements; k += step) {
+  for (int64_t k = thread_index(); k < elements; k += thread_count()) {
     const int64_t column = k % stride;
     if (column >= cols) {
       y[k] = to_storage<T>(0.0F);
@@ -94,8 +91,8 @@ template <typename T>
 __global__ void column_sums_kernel(const T* grad_y, int64_t rows, int64_t cols, int64_t stride, int64_t part_stride,
                                    float* sums) {
   __shared__ double shared[kLanes][kTileColumns];
-  const int column = static_cast<int>(threadIdx.x), lane = static_cast<int>(threadIdx.y);
-  const int64_t shard = blockIdx.y, o = static_cast<int64_t>(blockIdx.x) * kTileColumns + column;
+  const int column = threadIdx.x, lane = threadIdx.y;
+  const int64_t shard = blockIdx.y, o = int64_t{blockIdx.x} * kTileColumns + column;
   double sum = 0;
   if (o < cols)
     for (int64_t i = lane; i < rows; i += kLanes) sum += to_float(grad_y[(shard * rows + i) * stride + o]);
@@ -104,14 +101,13 @@ __global__ void column_sums_kernel(const T* grad_y, int64_t rows, int64_t cols, 
     __syncthreads();
     if (lane < half) shared[lane][column] += shared[lane + half][column];
   }
-  if (lane == 0 && o < cols) sums[shard * part_stride + o] = static_cast<float>(shared[0][column]);
+  if (lane == 0 && o < cols) sums[shard * part_stride + o] = to_float(shared[0][column]);
 }
 
 // parts [shards, weights, then biases] to the two gradients, by the ordered tree.
 __global__ void add_shards_kernel(const float* parts, int shards, int64_t part_stride, int64_t weights,
                                   int64_t elements, float* grad_weight, float* grad_bias) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t k = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < elements; k += step) {
+  for (int64_t k = thread_index(); k < elements; k += thread_count()) {
     const float sum = ordered_tree_value<float>([&](int s) { return parts[s * part_stride + k]; }, shards);
     (k < weights ? grad_weight[k] : grad_bias[k - weights]) = sum;
   }
@@ -145,7 +141,7 @@ void backward_weights(const CudaExec& exec, int64_t shards, ConstMatrix x, Const
     multiply(exec, shard_of(grad_y, s, n, CUBLAS_OP_T), shard_of(x, s, n), out, in, n,
              {parts + s * part_stride, in, DataType::kFloat32});
   if (grad_bias) {
-    const Grid tiles{.blocks = dim3(static_cast<unsigned>(ceil_div(out, kTileColumns)), static_cast<unsigned>(shards)),
+    const Grid tiles{.blocks = dim3(blocks_of(ceil_div(out, kTileColumns)), blocks_of(shards)),
                      .threads = dim3(kTileColumns, kLanes)};
     with_storage(grad_y.type(), [&]<typename T>(T) {
       launch(exec, "linear_column_sums", tiles, column_sums_kernel<T>, grad_y.data.as<T>(), n, out, grad_y.stride,

@@ -1,4 +1,4 @@
-// CUDA: all parameters in one launch. Every element is updated by itself, so its bits do not depend on the grid.
+// CUDA: all parameters in one launch. Every element is updated alone, so its bits do not depend on the grid.
 #include <cfloat>
 #include <cmath>
 

@@ -1,3 +1,5 @@
+// pool on the CPU, one task per sample: feature maps of one channel block after another, so that the inner loops run over
+// the channels of a block.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +16,7 @@ template <typename T>
   float sum[kMaxChannelBlock] = {};
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t l = 0; l < block; ++l) sum[l] += as_float(x[r * block + l]);
-  for (int64_t l = 0; l < block; ++l) y[l] = element_of<T>(sum[l] / static_cast<float>(rows));
+  for (int64_t l = 0; l < block; ++l) y[l] = element_of<T>(sum[l] / to_float(rows));
 }
 SIMCLR_MULTIVERSION void mean_map(const float* x, int64_t rows, int64_t block, float* y) {
   mean_of(x, rows, block, y);
@@ -36,17 +38,17 @@ void max_forward_sample(const ActivationView<const T*>& x, const ActivationView<
         float most[kMaxChannelBlock];
         std::fill_n(most, block, -INFINITY);
         // The first place of the window that lies inside: it wins when all are -infinity.
-        std::fill_n(win, block, static_cast<uint8_t>((p == 0 ? 3 : 0) + (q == 0 ? 1 : 0)));
-        for (int64_t u = 0; u < 3; ++u) {
+        std::fill_n(win, block, place_in_window(p == 0, q == 0));
+        for (int u = 0; u < 3; ++u) {
           const int64_t iy = 2 * p + u - 1;
           if (iy < 0 || iy >= x.height) continue;
-          for (int64_t v = 0; v < 3; ++v) {
+          for (int v = 0; v < 3; ++v) {
             const int64_t ix = 2 * q + v - 1;
             if (ix < 0 || ix >= x.width) continue;
             const T* in = map + (iy * x.width + ix) * block;
             for (int64_t l = 0; l < block; ++l) {
               const float value = as_float(in[l]);
-              if (value > most[l] || std::isnan(value)) most[l] = value, win[l] = static_cast<uint8_t>(u * 3 + v);
+              if (value > most[l] || std::isnan(value)) most[l] = value, win[l] = place_in_window(u, v);
             }
           }
         }
@@ -56,7 +58,7 @@ void max_forward_sample(const ActivationView<const T*>& x, const ActivationView<
   }
 }
 
-// Each place of x looks at the windows that contain it, so that its sum is rounded once: place iy = 2p + u - 1 is in
+// Each place of x reads the windows that contain it, so that its sum is rounded once: place iy = 2p + u - 1 is in
 // the windows p = iy/2 and (iy+1)/2.
 template <typename T>
 void max_backward_sample(const ActivationView<const T*>& grad_y, const uint8_t* win, const ActivationView<T*>& grad_x,
@@ -96,7 +98,7 @@ void average_forward(const CpuExec& exec, ConstActivation x, Matrix y) {
 
 void average_backward(const CpuExec& exec, ConstMatrix grad_y, Activation grad_x) {
   const int64_t block = channel_block(), rows = grad_x.height * grad_x.width;
-  const float share = 1.0F / static_cast<float>(rows);
+  const float share = 1.0F / to_float(rows);
   with_element_type(grad_x.type(), [&]<typename T>(T) {
     const auto grad_means = grad_y.as<T>();
     const auto grad_maps = grad_x.as<T>();

@@ -1,5 +1,5 @@
 // pool on CUDA, NHWC: four neighboring channels a thread. Sums run in the order of the CPU op, so in float32 the bits
-// are its bits. Backward of max pooling gathers: each place of x looks at the windows that contain it.
+// are its bits. Backward of max pooling gathers: each place of x reads the windows that contain it.
 #include <cmath>
 
 #include "kernels/common/launch.cuh"
@@ -12,8 +12,8 @@ namespace {
 // y[i, c] = mean over places of x[i, place, c]
 template <typename T>
 __global__ void average_forward_kernel(const T* x, int64_t rows, int64_t places, int64_t padded, T* y) {
-  const int64_t quads = padded / kFour, step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t k = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < rows * quads; k += step) {
+  const int64_t quads = padded / kFour;
+  for (int64_t k = thread_index(); k < rows * quads; k += thread_count()) {
     const T* from = x + k / quads * places * padded + k % quads * kFour;
     float sum[kFour] = {};
     for (int64_t p = 0; p < places; ++p) {
@@ -21,7 +21,7 @@ __global__ void average_forward_kernel(const T* x, int64_t rows, int64_t places,
       load_four(from + p * padded, v);
       for (int l = 0; l < kFour; ++l) sum[l] += v[l];
     }
-    for (float& v : sum) v /= static_cast<float>(places);
+    for (float& v : sum) v /= to_float(places);
     store_four(y + k * kFour, sum);
   }
 }
@@ -30,9 +30,7 @@ __global__ void average_forward_kernel(const T* x, int64_t rows, int64_t places,
 template <typename T>
 __global__ void average_backward_kernel(const T* grad_y, int64_t elements, int64_t places, int64_t channels,
                                         int64_t padded, float share, T* grad_x) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x * kFour;
-  int64_t e = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kFour;
-  for (; e < elements; e += step) {
+  for (int64_t e = thread_index() * kFour; e < elements; e += thread_count() * kFour) {
     const int64_t row = e / padded, c = e % padded;  // of [samples*places, padded]
     float g[kFour];
     load_four(grad_y + row / places * padded + c, g);
@@ -49,15 +47,15 @@ struct MaxPool {
 template <typename T>
 __global__ void max_forward_kernel(MaxPool size, const T* x, T* y, uint8_t* winners) {
   const int64_t row = blockIdx.x, sample = row / size.out_height;
-  const int p = static_cast<int>(row % size.out_height);
-  for (int k = static_cast<int>(threadIdx.x); k < size.out_width * size.quads; k += static_cast<int>(blockDim.x)) {
+  const int p = to_int(row % size.out_height), threads = blockDim.x;
+  for (int k = threadIdx.x; k < size.out_width * size.quads; k += threads) {
     const int q = k / size.quads, c = k % size.quads * kFour;
     float most[kFour];
     Four<uint8_t> win;
     for (int l = 0; l < kFour; ++l) {
       most[l] = -INFINITY;
       // The first place of the window that lies inside: it wins when all are -infinity.
-      win.value[l] = static_cast<uint8_t>((p == 0 ? 3 : 0) + (q == 0 ? 1 : 0));
+      win.value[l] = place_in_window(p == 0, q == 0);
     }
     for (int u = 0; u < 3; ++u) {
       const int iy = 2 * p + u - 1;
@@ -68,7 +66,7 @@ __global__ void max_forward_kernel(MaxPool size, const T* x, T* y, uint8_t* winn
         float in[kFour];
         load_four(x + ((sample * size.height + iy) * size.width + ix) * size.quads * kFour + c, in);
         for (int l = 0; l < kFour; ++l) {
-          if (in[l] > most[l] || std::isnan(in[l])) most[l] = in[l], win.value[l] = static_cast<uint8_t>(u * 3 + v);
+          if (in[l] > most[l] || std::isnan(in[l])) most[l] = in[l], win.value[l] = place_in_window(u, v);
         }
       }
     }
@@ -82,13 +80,13 @@ __global__ void max_forward_kernel(MaxPool size, const T* x, T* y, uint8_t* winn
 template <typename T>
 __global__ void max_backward_kernel(MaxPool size, const T* grad_y, const uint8_t* winners, T* grad_x) {
   const int64_t row = blockIdx.x, sample = row / size.height;
-  const int iy = static_cast<int>(row % size.height);
-  for (int k = static_cast<int>(threadIdx.x); k < size.width * size.quads; k += static_cast<int>(blockDim.x)) {
+  const int iy = to_int(row % size.height), threads = blockDim.x;
+  for (int k = threadIdx.x; k < size.width * size.quads; k += threads) {
     const int ix = k / size.quads, c = k % size.quads * kFour;
     float sum[kFour] = {};
     for (int p = iy / 2; p <= (iy + 1) / 2 && p < size.out_height; ++p) {
       for (int q = ix / 2; q <= (ix + 1) / 2 && q < size.out_width; ++q) {
-        const int here = (iy - 2 * p + 1) * 3 + ix - 2 * q + 1;
+        const int here = place_in_window(iy - 2 * p + 1, ix - 2 * q + 1);
         const int64_t out = ((sample * size.out_height + p) * size.out_width + q) * size.quads * kFour + c;
         const Four<uint8_t> win = *reinterpret_cast<const Four<uint8_t>*>(winners + out);
         float g[kFour];
@@ -101,15 +99,15 @@ __global__ void max_backward_kernel(MaxPool size, const T* grad_y, const uint8_t
 }
 
 MaxPool sizes_of(const ConstActivation& x, const ConstActivation& y) {
-  return {.height = static_cast<int>(x.height),
-          .width = static_cast<int>(x.width),
-          .out_height = static_cast<int>(y.height),
-          .out_width = static_cast<int>(y.width),
-          .quads = static_cast<int>(x.padded_channels() / kFour)};
+  return {.height = to_int(x.height),
+          .width = to_int(x.width),
+          .out_height = to_int(y.height),
+          .out_width = to_int(y.width),
+          .quads = to_int(x.padded_channels() / kFour)};
 }
 
 Grid block_each(int64_t rows) {
-  return {.blocks = static_cast<unsigned>(rows), .threads = kThreads};
+  return {.blocks = blocks_of(rows), .threads = kThreads};
 }
 
 }  // namespace
@@ -125,8 +123,8 @@ void average_backward(const CudaExec& exec, ConstMatrix grad_y, Activation grad_
   const int64_t places = grad_x.height * grad_x.width;
   with_storage(grad_x.type(), [&]<typename T>(T) {
     launch(exec, "average_pool_backward", elementwise_grid(grad_x.elements() / kFour), average_backward_kernel<T>,
-           grad_y.data.as<T>(), grad_x.elements(), places, grad_x.channels, grad_y.stride,
-           1.0F / static_cast<float>(places), grad_x.data.as<T>());
+           grad_y.data.as<T>(), grad_x.elements(), places, grad_x.channels, grad_y.stride, 1.0F / to_float(places),
+           grad_x.data.as<T>());
   });
 }
 

@@ -1,9 +1,14 @@
-// What each device implements of pool. Not for users of the op.
+// What each device implements of pool; called after the shapes have been checked. Not for users of the op.
 #pragma once
 
 #include "kernels/pool/pool.h"
 
 namespace simclr::pool {
+
+// Place (u, v) of a 3x3 window, as `winners` has it.
+constexpr uint8_t place_in_window(int u, int v) {
+  return static_cast<uint8_t>(u * 3 + v);
+}
 
 void average_forward(const CpuExec&, ConstActivation x, Matrix y);
 void average_backward(const CpuExec&, ConstMatrix grad_y, Activation grad_x);

@@ -5,7 +5,7 @@
 namespace simclr::detail {
 namespace {
 
-// Where row v*n + i of shard s, the given row by shards, stands in the global order: v*B + s*n + i.
+// Where row v*n + i of shard s, the given row by shards, has this index in the global order: v*B + s*n + i.
 __device__ int64_t global_row_of(int64_t row, int64_t images, int64_t batch) {
   const int64_t part = row / images, shard = part / 2, view = part % 2;
   return view * batch + shard * images + row % images;

@@ -1,5 +1,5 @@
 // Sums of squares of many arrays at once, in double: the norms of parameters and gradients that LARS scales by, and the
-// gradient norm of the log. Not a norm yet: whoever needs the root takes it.
+// gradient norm of the log. Not a norm yet: the caller takes the root.
 //
 //   squares[r] = sum over k of values_r[k]^2,   total = sum over r of squares[r]
 //

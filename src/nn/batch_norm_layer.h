@@ -34,12 +34,10 @@ class BatchNormLayer {
 
  private:
   OpName named(std::string_view op) const { return {.kind = OpKind::kBatchNorm, .layer = name(), .op = op}; }
-  int64_t count() const { return global_rows_ / groups_ * places_; }  // M of one group
 
   Context* context_;
   Collectives* collectives_;
   BatchNormSettings settings_;
-  int64_t channels_, places_, global_rows_;
   int groups_;
   Parameter *weight_, *bias_;
   NamedBuffer *running_mean_, *running_var_;

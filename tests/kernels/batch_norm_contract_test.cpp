@@ -43,7 +43,7 @@ TEST(BatchNormBits, DependNeitherOnRanksNorOnThreads) {
         expect_same_bits(one, test::run_batch_norm(c, ranks, threads, in));
       }
     }
-    // The inputs do tell orders apart: shard after shard gives other bits.
+    // The order is visible in these inputs: shard after shard gives other bits.
     const FeatureMaps x(c.shape, in.x);
     std::vector<double> part(one.sums.size()), in_sequence(one.sums.size());
     const test::PoisonedContext context(1, batch_norm_scratch(1, 17, groups));
@@ -107,15 +107,16 @@ TEST(BatchNorm, VarianceBelowZeroIsRounding) {
   sums[1] = std::nan(""), sums[padded + 1] = 4;
   std::vector<float> mean(padded), inv_std(padded), running_mean(2), running_var(2, 1.0F);
   std::vector<double> var(padded);
-  const BatchNormStatistics statistics{mean.data(), inv_std.data(), var.data()};
-  batch_norm_statistics(CpuExec{}, sums.data(), 2, 1, 4, 1.0 / 16, statistics);
+  BatchNormStatistics statistics{2, 1, 4, mean.data(), inv_std.data(), var.data()};
+  batch_norm_statistics(CpuExec{}, sums.data(), 1.0 / 16, statistics);
   EXPECT_EQ(mean[0], 1);
   EXPECT_EQ(var[0], 0);
   EXPECT_EQ(inv_std[0], 4);
   EXPECT_TRUE(std::isnan(var[1]) && std::isnan(inv_std[1]));
   // A single value has no unbiased variance: the biased one is taken.
   const int skip = 0;
-  batch_norm_update_running(CpuExec{}, statistics, 1, 1, 1, 0.5, &skip, running_mean.data(), running_var.data());
+  statistics.channels = statistics.count = 1;
+  batch_norm_update_running(CpuExec{}, statistics, 0.5, &skip, running_mean.data(), running_var.data());
   EXPECT_EQ(running_mean[0], 0.5F);
   EXPECT_EQ(running_var[0], 0.5F);
 }
@@ -127,13 +128,13 @@ TEST(BatchNorm, SkipLeavesRunningStatisticsUntouched) {
   std::vector<float> running_mean = {-0.0F, 2.0F}, running_var = {1.0F, test::kNaN};
   const auto mean_before = running_mean, var_before = running_var;
   const Exec exec = CpuExec{};
-  const BatchNormStatistics statistics{mean.data(), inv_std.data(), var.data()};
+  const BatchNormStatistics statistics{2, 1, 4, mean.data(), inv_std.data(), var.data()};
   int skip = 1;
-  batch_norm_update_running(exec, statistics, 2, 1, 4, 0.1, &skip, running_mean.data(), running_var.data());
+  batch_norm_update_running(exec, statistics, 0.1, &skip, running_mean.data(), running_var.data());
   EXPECT_TRUE(test::same_bits(running_mean, mean_before));
   EXPECT_TRUE(test::same_bits(running_var, var_before));
   skip = 0;
-  batch_norm_update_running(exec, statistics, 2, 1, 4, 0.1, &skip, running_mean.data(), running_var.data());
+  batch_norm_update_running(exec, statistics, 0.1, &skip, running_mean.data(), running_var.data());
   EXPECT_FLOAT_EQ(running_mean[1], 2.3F);  // 0.9*2 + 0.1*5
   EXPECT_FLOAT_EQ(running_var[0], 1.3F);   // 0.9*1 + 0.1*3 * 4/3
 }
@@ -146,29 +147,31 @@ TEST(BatchNorm, AliasesThatTheContractAllowsGiveTheSame) {
   auto sums = want.grad_sums;
   auto mean = want.mean, inv_std = want.inv_std;
   auto var = want.var;
-  const BatchNormStatistics statistics{mean.data(), inv_std.data(), var.data()};
+  const BatchNormStatistics statistics = c.statistics(mean.data(), inv_std.data(), var.data());
   const test::PoisonedContext context(2, batch_norm_scratch(2, 5, 1));
   const FeatureMaps x(shape, in.x);
   FeatureMaps y(shape, in.x), grad(shape, in.grad_y);
-  batch_norm_apply(context.exec(), y.view(), statistics,
-                   {.relu = true, .gamma = in.gamma.data(), .beta = in.beta.data()}, y.view());
+  batch_norm_apply(context.exec(), y.view(),
+                   {.statistics = statistics, .relu = true, .gamma = in.gamma.data(), .beta = in.beta.data()},
+                   y.view());
   EXPECT_TRUE(test::same_bits(y.plain(), want.y));
-  batch_norm_backward_apply(context.exec(), grad.view(), x.view(), statistics,
-                            {.gamma = in.gamma.data(), .relu_y = y.view().data}, sums.data(), c.group_count(),
+  batch_norm_backward_apply(context.exec(), grad.view(), x.view(),
+                            {.statistics = statistics, .gamma = in.gamma.data(), .relu_y = y.view().data}, sums.data(),
                             grad.view());
   EXPECT_TRUE(test::same_bits(grad.plain(), want.grad_x));
 }
 
 // Backward of a fused ReLU from x and beta, and from the stored output.
-TEST(BatchNorm, YMadeAnewHasTheSignOfTheStoredOne) {
+TEST(BatchNorm, YComputedAgainHasTheSignOfTheStoredOne) {
   test::AboutZero z = test::about_zero();
   std::vector<double> var(z.mean.size(), 1.0);
-  const BatchNormStatistics statistics{z.mean.data(), z.inv_std.data(), var.data()};
+  const BatchNormStatistics statistics = z.c.statistics(z.mean.data(), z.inv_std.data(), var.data());
   const test::PoisonedContext context(2, batch_norm_scratch(z.c.shape.shards, z.c.shape.channels, 1));
   const FeatureMaps x(z.c.shape, z.in.x), grad_y(z.c.shape, z.in.grad_y);
   FeatureMaps y(z.c.shape);
-  batch_norm_apply(context.exec(), x.view(), statistics,
-                   {.relu = true, .gamma = z.in.gamma.data(), .beta = z.in.beta.data()}, y.view());
+  batch_norm_apply(context.exec(), x.view(),
+                   {.statistics = statistics, .relu = true, .gamma = z.in.gamma.data(), .beta = z.in.beta.data()},
+                   y.view());
   const std::vector<float> output = y.plain();
   const auto passed = std::ranges::count_if(output, [](float v) { return v > 0.0F; });
   EXPECT_GT(passed, std::ssize(output) / 5);
@@ -177,15 +180,14 @@ TEST(BatchNorm, YMadeAnewHasTheSignOfTheStoredOne) {
   const auto backward = [&](const BatchNormBackward& how) {
     std::vector<double> sums(batch_norm_sum_elements(z.c.shape.channels, 1));
     FeatureMaps grad_x(z.c.shape);
-    batch_norm_backward_sums(context.exec(), grad_y.view(), x.view(), statistics, how, nullptr, sums.data());
-    batch_norm_backward_apply(context.exec(), grad_y.view(), x.view(), statistics, how, sums.data(), z.c.group_count(),
-                              grad_x.view());
+    batch_norm_backward_sums(context.exec(), grad_y.view(), x.view(), how, nullptr, sums.data());
+    batch_norm_backward_apply(context.exec(), grad_y.view(), x.view(), how, sums.data(), grad_x.view());
     return std::pair(sums, grad_x.plain());
   };
-  const auto anew = backward({.gamma = z.in.gamma.data(), .beta = z.in.beta.data()});
-  const auto stored = backward({.gamma = z.in.gamma.data(), .relu_y = y.view().data});
-  EXPECT_EQ(anew.first, stored.first);
-  EXPECT_TRUE(test::same_bits(anew.second, stored.second));
+  const auto computed = backward({.statistics = statistics, .gamma = z.in.gamma.data(), .beta = z.in.beta.data()});
+  const auto stored = backward({.statistics = statistics, .gamma = z.in.gamma.data(), .relu_y = y.view().data});
+  EXPECT_EQ(computed.first, stored.first);
+  EXPECT_TRUE(test::same_bits(computed.second, stored.second));
 }
 
 // Values in float64 from outside, for 1, 2 and 4 ranks. x is rounded to float, which loses its last bit.
@@ -219,8 +221,11 @@ TEST(BatchNorm, RefusesWrongShapes) {
   const Exec& exec = context.exec();
   std::vector<float> floats(64);
   std::vector<double> doubles(64);
-  const BatchNormStatistics s{floats.data(), floats.data(), doubles.data()};
-  const BatchNormApply apply{.gamma = floats.data(), .beta = floats.data()};
+  const BatchNormStatistics s{3, 1, 8, floats.data(), floats.data(), doubles.data()};
+  const auto with = [&](int64_t channels, int groups, int64_t count) {
+    return BatchNormStatistics{channels, groups, count, floats.data(), floats.data(), doubles.data()};
+  };
+  const BatchNormApply apply{.statistics = s, .gamma = floats.data(), .beta = floats.data()};
   FeatureMaps x({2, 3, 3, 2, 2}), other({2, 3, 3, 2, 1});
   EXPECT_THAT([&] { batch_norm_sums(exec, x.view(), 3, doubles.data()); }, test::fires("not 3"));
   EXPECT_THAT([&] { batch_norm_sums(exec, x.view(), 2, doubles.data()); }, test::fires("3 samples a shard"));
@@ -230,13 +235,23 @@ TEST(BatchNorm, RefusesWrongShapes) {
       },
       test::fires("of nothing"));
   EXPECT_THAT([&] { batch_norm_sums(none, x.view(), 1, doubles.data()); }, test::fires("bytes of workspace"));
-  EXPECT_THAT([&] { batch_norm_statistics(exec, doubles.data(), 3, 1, 0, 1e-5, s); }, test::fires("over 0 values"));
-  EXPECT_THAT([&] { batch_norm_statistics(exec, doubles.data(), 3, 1, 8, 0, s); }, test::fires("eps 0"));
-  EXPECT_THAT([&] { batch_norm_apply(exec, x.view(), s, apply, other.view()); }, test::fires("another shape"));
-  EXPECT_THAT([&] { batch_norm_backward_sums(exec, other.view(), x.view(), s, {}, nullptr, doubles.data()); },
-              test::fires("another shape"));
-  EXPECT_THAT([&] { batch_norm_backward_apply(exec, x.view(), x.view(), s, {}, doubles.data(), 8, other.view()); },
-              test::fires("another shape"));
+  EXPECT_THAT([&] { batch_norm_statistics(exec, doubles.data(), 1e-5, with(3, 1, 0)); }, test::fires("over 0 values"));
+  EXPECT_THAT([&] { batch_norm_statistics(exec, doubles.data(), 0, s); }, test::fires("eps 0"));
+  EXPECT_THAT([&] { batch_norm_apply(exec, x.view(), apply, other.view()); }, test::fires("another shape"));
+  EXPECT_THAT(
+      [&] { batch_norm_backward_sums(exec, other.view(), x.view(), {.statistics = s}, nullptr, doubles.data()); },
+      test::fires("another shape"));
+  const auto backward = [&](const BatchNormStatistics& statistics, const Activation& grad_x) {
+    batch_norm_backward_apply(exec, x.view(), x.view(), {.statistics = statistics}, doubles.data(), grad_x);
+  };
+  EXPECT_THAT([&] { backward(s, other.view()); }, test::fires("another shape"));
+  EXPECT_THAT([&] { backward(with(3, 1, 0), x.view()); }, test::fires("over 0 values"));
+  EXPECT_THAT([&] { backward(with(4, 1, 8), x.view()); }, test::fires("3 channels with statistics of 4"));
+  const int skip = 0;
+  EXPECT_THAT([&] { batch_norm_update_running(exec, with(3, 1, 0), 0.1, &skip, floats.data(), floats.data()); },
+              test::fires("from 0 values"));
+  EXPECT_THAT([&] { batch_norm_use_running(exec, floats.data(), floats.data(), 1e-5, with(3, 2, 8)); },
+              test::fires("one group of statistics, not 2"));
 }
 
 // 1/sqrt(inf) = 0 would turn an overflow into a constant output that looks healthy.
@@ -245,7 +260,7 @@ TEST(BatchNorm, AnOverflowOfTheSumsIsNaNAndNotZero) {
   std::vector<double> sums(2 * padded, 1.0), var(static_cast<size_t>(padded));
   sums[padded] = INFINITY;  // sum x^2 of channel 0
   std::vector<float> mean(padded), inv_std(static_cast<size_t>(padded));
-  batch_norm_statistics(CpuExec{}, sums.data(), 2, 1, 4, 1e-5, {mean.data(), inv_std.data(), var.data()});
+  batch_norm_statistics(CpuExec{}, sums.data(), 1e-5, {2, 1, 4, mean.data(), inv_std.data(), var.data()});
   EXPECT_TRUE(std::isnan(inv_std[0]));
   EXPECT_TRUE(std::isfinite(inv_std[1]));
 }

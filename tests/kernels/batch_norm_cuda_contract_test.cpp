@@ -67,30 +67,30 @@ TEST_P(BatchNormCudaOfType, AliasesThatTheContractAllowsGiveTheSame) {
   const auto want = run_batch_norm_on_cuda(type, c, 1, in);
   const DeviceArray<float> mean(want.mean), inv_std(want.inv_std), gamma(in.gamma), beta(in.beta);
   const DeviceArray<double> var(want.var), sums(want.grad_sums);
-  const BatchNormStatistics statistics{mean.data(), inv_std.data(), var.data()};
+  const BatchNormStatistics statistics = c.statistics(mean.data(), inv_std.data(), var.data());
   const test::CudaRun run(test::precision_of(type), {});
   const CudaFeatureMaps x(type, shape, in.x), y(type, shape, in.x), grad(type, shape, in.grad_y);
-  batch_norm_apply(run.exec(), y.view(), statistics, {.relu = true, .gamma = gamma.data(), .beta = beta.data()},
-                   y.view());
+  batch_norm_apply(run.exec(), y.view(),
+                   {.statistics = statistics, .relu = true, .gamma = gamma.data(), .beta = beta.data()}, y.view());
   EXPECT_TRUE(test::same_bits(y.plain(), want.y));
-  batch_norm_backward_apply(run.exec(), grad.view(), x.view(), statistics,
-                            {.gamma = gamma.data(), .relu_y = y.view().data}, sums.data(), c.group_count(),
+  batch_norm_backward_apply(run.exec(), grad.view(), x.view(),
+                            {.statistics = statistics, .gamma = gamma.data(), .relu_y = y.view().data}, sums.data(),
                             grad.view());
   EXPECT_TRUE(test::same_bits(grad.plain(), want.grad_x));
 }
 
 // Backward of a fused ReLU from x and beta, and from the stored output.
-TEST_P(BatchNormCudaOfType, YMadeAnewHasTheSignOfTheStoredOne) {
+TEST_P(BatchNormCudaOfType, YComputedAgainHasTheSignOfTheStoredOne) {
   const DataType type = GetParam();
   test::AboutZero z = test::about_zero();
   z.in = stored_inputs(type, z.in);
   const DeviceArray<float> mean(z.mean), inv_std(z.inv_std), gamma(z.in.gamma), beta(z.in.beta);
   const DeviceArray<double> var(std::vector<double>(z.mean.size(), 1.0));
-  const BatchNormStatistics statistics{mean.data(), inv_std.data(), var.data()};
+  const BatchNormStatistics statistics = z.c.statistics(mean.data(), inv_std.data(), var.data());
   const test::CudaRun run(test::precision_of(type), batch_norm_scratch(z.c.shape.shards, z.c.shape.channels, 1));
   const CudaFeatureMaps x(type, z.c.shape, z.in.x), grad_y(type, z.c.shape, z.in.grad_y), y(type, z.c.shape);
-  batch_norm_apply(run.exec(), x.view(), statistics, {.relu = true, .gamma = gamma.data(), .beta = beta.data()},
-                   y.view());
+  batch_norm_apply(run.exec(), x.view(),
+                   {.statistics = statistics, .relu = true, .gamma = gamma.data(), .beta = beta.data()}, y.view());
   const std::vector<float> output = y.plain();
   const auto passed = std::ranges::count_if(output, [](float v) { return v > 0.0F; });
   EXPECT_GT(passed, 0);
@@ -99,15 +99,14 @@ TEST_P(BatchNormCudaOfType, YMadeAnewHasTheSignOfTheStoredOne) {
   const auto backward = [&](const BatchNormBackward& how) {
     const DeviceArray<double> sums(static_cast<size_t>(batch_norm_sum_elements(z.c.shape.channels, 1)));
     const CudaFeatureMaps grad_x(type, z.c.shape);
-    batch_norm_backward_sums(run.exec(), grad_y.view(), x.view(), statistics, how, nullptr, sums.data());
-    batch_norm_backward_apply(run.exec(), grad_y.view(), x.view(), statistics, how, sums.data(), z.c.group_count(),
-                              grad_x.view());
+    batch_norm_backward_sums(run.exec(), grad_y.view(), x.view(), how, nullptr, sums.data());
+    batch_norm_backward_apply(run.exec(), grad_y.view(), x.view(), how, sums.data(), grad_x.view());
     return std::pair(sums.download(), grad_x.plain());
   };
-  const auto anew = backward({.gamma = gamma.data(), .beta = beta.data()});
-  const auto stored = backward({.gamma = gamma.data(), .relu_y = y.view().data});
-  EXPECT_EQ(anew.first, stored.first);
-  EXPECT_TRUE(test::same_bits(anew.second, stored.second));
+  const auto computed = backward({.statistics = statistics, .gamma = gamma.data(), .beta = beta.data()});
+  const auto stored = backward({.statistics = statistics, .gamma = gamma.data(), .relu_y = y.view().data});
+  EXPECT_EQ(computed.first, stored.first);
+  EXPECT_TRUE(test::same_bits(computed.second, stored.second));
 }
 
 TEST_P(BatchNormCudaOfType, EvaluationUsesRunningStatistics) {
@@ -119,11 +118,12 @@ TEST_P(BatchNormCudaOfType, EvaluationUsesRunningStatistics) {
   const auto padded = static_cast<size_t>(padded_cols(17));
   const DeviceArray<float> m(padded), inv_std(padded), running_mean(mean), running_var(var), scale(gamma), shift(beta);
   const DeviceArray<double> v(padded);
-  const BatchNormStatistics statistics{m.data(), inv_std.data(), v.data()};
+  const BatchNormStatistics statistics{17, 1, 0, m.data(), inv_std.data(), v.data()};
   const test::CudaRun run(test::precision_of(type), {});
   const CudaFeatureMaps in(type, shape, x), out(type, shape);
-  batch_norm_use_running(run.exec(), running_mean.data(), running_var.data(), 17, 1e-3, statistics);
-  batch_norm_apply(run.exec(), in.view(), statistics, {.gamma = scale.data(), .beta = shift.data()}, out.view());
+  batch_norm_use_running(run.exec(), running_mean.data(), running_var.data(), 1e-3, statistics);
+  batch_norm_apply(run.exec(), in.view(), {.statistics = statistics, .gamma = scale.data(), .beta = shift.data()},
+                   out.view());
   EXPECT_TRUE(out.padding_is_zero());
   const auto y = out.plain();
   for (size_t i = 0; i < y.size(); ++i) {
@@ -144,7 +144,7 @@ TEST(BatchNormCuda, VarianceBelowZeroIsRoundingAndAnOverflowIsNan) {
   const DeviceArray<double> from(sums), var(padded);
   const DeviceArray<float> mean(padded), inv_std(padded);
   const test::CudaRun run(Precision::kFp32, {});
-  batch_norm_statistics(run.exec(), from.data(), 3, 1, 4, 1.0 / 16, {mean.data(), inv_std.data(), var.data()});
+  batch_norm_statistics(run.exec(), from.data(), 1.0 / 16, {3, 1, 4, mean.data(), inv_std.data(), var.data()});
   EXPECT_EQ(mean.download()[0], 1);
   EXPECT_EQ(var.download()[0], 0);
   EXPECT_EQ(inv_std.download()[0], 4);
@@ -158,12 +158,11 @@ TEST(BatchNormCuda, SkipLeavesRunningStatisticsUntouched) {
   const DeviceArray<double> var(std::vector<double>(padded, 3.0));
   const std::vector<float> mean_before = {-0.0F, 2.0F}, var_before = {1.0F, test::kNaN};
   const DeviceArray<float> running_mean(mean_before), running_var(var_before);
-  const BatchNormStatistics statistics{mean.data(), inv_std.data(), var.data()};
+  const BatchNormStatistics statistics{2, 1, 4, mean.data(), inv_std.data(), var.data()};
   const test::CudaRun run(Precision::kFp32, {});
   DeviceArray<int> skip(std::vector<int>{1});
   const auto update = [&] {
-    batch_norm_update_running(run.exec(), statistics, 2, 1, 4, 0.1, skip.data(), running_mean.data(),
-                              running_var.data());
+    batch_norm_update_running(run.exec(), statistics, 0.1, skip.data(), running_mean.data(), running_var.data());
   };
   update();
   EXPECT_TRUE(test::same_bits(running_mean.download(), mean_before));

@@ -31,7 +31,7 @@ inline BatchNormResults run_batch_norm_on_cuda(DataType type, const BatchNormCas
   const auto padded = static_cast<size_t>(c.groups * padded_cols(channels)), width = static_cast<size_t>(channels);
   const DeviceArray<float> mean(padded), inv_std(padded);
   const DeviceArray<double> var(padded);
-  const BatchNormStatistics statistics{mean.data(), inv_std.data(), var.data()};
+  const BatchNormStatistics statistics = c.statistics(mean.data(), inv_std.data(), var.data());
   const int64_t sum_elements = batch_norm_sum_elements(channels, c.groups);
   const auto over_ranks = [&](auto&& sums_of_rank) {
     return sum_over_ranks(ranks, sum_elements, [&](int r, double* sums) {
@@ -44,10 +44,10 @@ inline BatchNormResults run_batch_norm_on_cuda(DataType type, const BatchNormCas
   BatchNormResults out;
   out.sums = over_ranks([&](int r, double* sums) { batch_norm_sums(exec, of(r, x), c.groups, sums); });
   const DeviceArray<double> sums(out.sums);
-  batch_norm_statistics(exec, sums.data(), channels, c.groups, c.group_count(), c.eps, statistics);
+  batch_norm_statistics(exec, sums.data(), c.eps, statistics);
   for (int r = 0; r < ranks; ++r) {
-    batch_norm_apply(exec, of(r, x), statistics,
-                     {.groups = c.groups,
+    batch_norm_apply(exec, of(r, x),
+                     {.statistics = statistics,
                       .relu = c.relu,
                       .gamma = gamma.data(),
                       .beta = beta.data(),
@@ -57,28 +57,25 @@ inline BatchNormResults run_batch_norm_on_cuda(DataType type, const BatchNormCas
 
   // With a residual from the stored y, else from x: as the network does.
   const auto how = [&](int r, bool masked) {
-    return BatchNormBackward{.groups = c.groups,
+    return BatchNormBackward{.statistics = statistics,
                              .gamma = gamma.data(),
                              .relu_y = c.relu && c.residual && !masked ? of(r, y).data : nullptr,
                              .beta = c.relu && !c.residual ? beta.data() : nullptr};
   };
   out.grad_sums = over_ranks([&](int r, double* part) {
-    batch_norm_backward_sums(exec, of(r, grad_y), of(r, x), statistics, how(r, false),
-                             c.residual ? of(r, grad_y).data : nullptr, part);
+    batch_norm_backward_sums(exec, of(r, grad_y), of(r, x), how(r, false), c.residual ? of(r, grad_y).data : nullptr,
+                             part);
   });
   const DeviceArray<double> grad_sums(out.grad_sums);
   const DeviceArray<float> grad_gamma(width), grad_beta(width);
-  batch_norm_parameter_gradients(exec, grad_sums.data(), channels, c.groups, statistics, grad_gamma.data(),
-                                 grad_beta.data());
+  batch_norm_parameter_gradients(exec, grad_sums.data(), statistics, grad_gamma.data(), grad_beta.data());
   for (int r = 0; r < ranks; ++r) {
-    batch_norm_backward_apply(exec, of(r, grad_y), of(r, x), statistics, how(r, c.residual), grad_sums.data(),
-                              c.group_count(), of(r, grad_x));
+    batch_norm_backward_apply(exec, of(r, grad_y), of(r, x), how(r, c.residual), grad_sums.data(), of(r, grad_x));
   }
 
   const DeviceArray<float> running_mean(std::vector<float>(width, 0.0F)), running_var(std::vector<float>(width, 1.0F));
   const DeviceArray<int> skip(std::vector<int>{0});
-  batch_norm_update_running(exec, statistics, channels, c.groups, c.group_count(), c.momentum, skip.data(),
-                            running_mean.data(), running_var.data());
+  batch_norm_update_running(exec, statistics, c.momentum, skip.data(), running_mean.data(), running_var.data());
   EXPECT_TRUE(y.padding_is_zero() && grad_x.padding_is_zero() && grad_y.padding_is_zero());
   out.mean = mean.download(), out.inv_std = inv_std.download(), out.var = var.download();
   out.y = y.plain(), out.grad_x = grad_x.plain();

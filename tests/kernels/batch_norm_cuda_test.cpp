@@ -35,7 +35,7 @@ TEST(BatchNormCuda, HandNumbers) {
 }
 
 // Both devices compute in float from the same stored inputs, and err by 4e-6 of the largest element at most (argued in
-// batch_norm_test.cpp; the GPU adds 16 rows in float before it goes on in double, which is less). To that comes one
+// batch_norm_test.cpp; the GPU adds 16 rows in float before it continues in double, which is less). To that comes one
 // rounding to the storage type. A ReLU of a value within rounding of zero may go either way: none is that close here.
 testing::AssertionResult close(DataType type, const std::vector<float>& got, const std::vector<float>& want) {
   double largest = 0;

@@ -18,6 +18,9 @@ struct BatchNormCase {
   double eps = 1e-5, momentum = 0.1;
 
   int64_t group_count() const { return shape.rows() / groups * shape.height * shape.width; }
+  BatchNormStatistics statistics(float* mean, float* inv_std, double* var) const {
+    return {shape.channels, groups, group_count(), mean, inv_std, var};
+  }
   batch_norm_ref::Shape ref_shape() const {
     return {shape.shards, shape.samples, shape.channels, shape.height, shape.width, groups};
   }
@@ -95,14 +98,14 @@ BatchNormResults run_batch_norm(const BatchNormCase& c, int ranks, int threads, 
   const int64_t sum_elements = batch_norm_sum_elements(channels, c.groups);
   BatchNormResults out;
   out.mean.assign(padded, kNaN), out.inv_std.assign(padded, kNaN), out.var.assign(padded, kNaN);
-  const BatchNormStatistics statistics{out.mean.data(), out.inv_std.data(), out.var.data()};
+  const BatchNormStatistics statistics = c.statistics(out.mean.data(), out.inv_std.data(), out.var.data());
 
   out.sums = sum_over_ranks(ranks, sum_elements,
                             [&](int r, double* sums) { batch_norm_sums(exec, of(r, x), c.groups, sums); });
-  batch_norm_statistics(exec, out.sums.data(), channels, c.groups, c.group_count(), c.eps, statistics);
+  batch_norm_statistics(exec, out.sums.data(), c.eps, statistics);
   for (int r = 0; r < ranks; ++r) {
-    batch_norm_apply(exec, of(r, x), statistics,
-                     {.groups = c.groups,
+    batch_norm_apply(exec, of(r, x),
+                     {.statistics = statistics,
                       .relu = c.relu,
                       .gamma = in.gamma.data(),
                       .beta = in.beta.data(),
@@ -112,27 +115,24 @@ BatchNormResults run_batch_norm(const BatchNormCase& c, int ranks, int threads, 
 
   // With a residual from the stored y, else from x: as the network does.
   const auto how = [&](int r, bool masked) {
-    return BatchNormBackward{.groups = c.groups,
+    return BatchNormBackward{.statistics = statistics,
                              .gamma = in.gamma.data(),
                              .relu_y = c.relu && c.residual && !masked ? of(r, y).data : nullptr,
                              .beta = c.relu && !c.residual ? in.beta.data() : nullptr};
   };
   out.grad_sums = sum_over_ranks(ranks, sum_elements, [&](int r, double* sums) {
-    batch_norm_backward_sums(exec, of(r, grad_y), of(r, x), statistics, how(r, false),
-                             c.residual ? of(r, grad_y).data : nullptr, sums);
+    batch_norm_backward_sums(exec, of(r, grad_y), of(r, x), how(r, false), c.residual ? of(r, grad_y).data : nullptr,
+                             sums);
   });
   out.grad_gamma.assign(width, kNaN), out.grad_beta.assign(width, kNaN);
-  batch_norm_parameter_gradients(exec, out.grad_sums.data(), channels, c.groups, statistics, out.grad_gamma.data(),
-                                 out.grad_beta.data());
+  batch_norm_parameter_gradients(exec, out.grad_sums.data(), statistics, out.grad_gamma.data(), out.grad_beta.data());
   for (int r = 0; r < ranks; ++r) {
-    batch_norm_backward_apply(exec, of(r, grad_y), of(r, x), statistics, how(r, c.residual), out.grad_sums.data(),
-                              c.group_count(), of(r, grad_x));
+    batch_norm_backward_apply(exec, of(r, grad_y), of(r, x), how(r, c.residual), out.grad_sums.data(), of(r, grad_x));
   }
 
   out.running_mean.assign(width, 0.0F), out.running_var.assign(width, 1.0F);
   const int skip = 0;
-  batch_norm_update_running(exec, statistics, channels, c.groups, c.group_count(), c.momentum, &skip,
-                            out.running_mean.data(), out.running_var.data());
+  batch_norm_update_running(exec, statistics, c.momentum, &skip, out.running_mean.data(), out.running_var.data());
   EXPECT_TRUE(y.padding_is_zero() && grad_x.padding_is_zero() && grad_y.padding_is_zero());
   out.y = y.plain(), out.grad_x = grad_x.plain();
   if (c.residual) out.grad_residual = grad_y.plain();

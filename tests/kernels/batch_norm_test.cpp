@@ -164,11 +164,12 @@ TEST(BatchNorm, EvaluationUsesRunningStatistics) {
   const auto padded = static_cast<size_t>(padded_cols(17));
   std::vector<float> m(padded, test::kNaN), inv_std(padded, test::kNaN);
   std::vector<double> v(padded, test::kNaN);
+  const BatchNormStatistics statistics{17, 1, 0, m.data(), inv_std.data(), v.data()};
   const test::PoisonedContext context(2, batch_norm_scratch(1, 17, 1));
   test::FeatureMaps maps(shape, x);
-  batch_norm_use_running(context.exec(), mean.data(), var.data(), 17, 1e-3, {m.data(), inv_std.data(), v.data()});
-  batch_norm_apply(context.exec(), maps.view(), {m.data(), inv_std.data(), v.data()},
-                   {.gamma = gamma.data(), .beta = beta.data()}, maps.view());  // in place
+  batch_norm_use_running(context.exec(), mean.data(), var.data(), 1e-3, statistics);
+  batch_norm_apply(context.exec(), maps.view(), {.statistics = statistics, .gamma = gamma.data(), .beta = beta.data()},
+                   maps.view());  // in place
   EXPECT_TRUE(maps.padding_is_zero());
   const auto y = maps.plain();
   for (size_t i = 0; i < y.size(); ++i) {

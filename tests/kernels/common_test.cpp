@@ -68,7 +68,7 @@ TEST(OrderedTree, TouchesItsRangeOnly) {
   EXPECT_THAT(parts[1], testing::ElementsAre(10, 20, 30));
 }
 
-TEST(OrderedTree, RefusesCountsThatAreNoPowersOfTwo) {
+TEST(OrderedTree, RefusesCountsThatAreNotPowersOfTwo) {
   std::vector<float> v(8);
   for (const int64_t count : {0, 3, 6})
     EXPECT_THAT([&] { ordered_tree_sum<float>([&](int64_t i) { return &v[i]; }, count, 0, 1); },

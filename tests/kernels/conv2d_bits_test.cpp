@@ -52,7 +52,7 @@ TEST_P(Conv2dBits, DoNotDependOnTheCutIntoRanks) {
     in_sequence.push_back(sum);
   }
   EXPECT_TRUE(test::same_bits(whole.grad_weight, tree));
-  EXPECT_FALSE(test::same_bits(tree, in_sequence)) << "the inputs cannot tell one order from another";
+  EXPECT_FALSE(test::same_bits(tree, in_sequence)) << "the inputs cannot distinguish the orders";
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -220,9 +220,9 @@ TEST(Conv2dCudaPlan, RefusesChoicesThatAreNone) {
                                                       testing::Property(&Error::what, testing::HasSubstr(text)))))
         << choice;
   };
-  refused(own.substr(0, last), "is no name of a convolution plan");  // one too few
+  refused(own.substr(0, last), "does not name a convolution plan");  // one too few
   refused(own + own.substr(last), "names more plans");
-  refused(own.substr(0, first) + "; nonsense" + own.substr(last), "'nonsense' is no name");
+  refused(own.substr(0, first) + "; nonsense" + own.substr(last), "'nonsense' does not name");
 }
 
 TEST(Conv2dCudaPlan, ChecksTypesAndScratch) {

@@ -17,7 +17,7 @@ using emulator::cudnn::kUselessEngine;
 
 constexpr Conv2dParams kShape{.shards = 1, .samples = 2, .in_channels = 8, .out_channels = 8, .height = 4, .width = 4};
 
-TEST(Conv2dNamedPlan, IsRefusedWhereItDoesNotFinaliseOrWantsTooMuch) {
+TEST(Conv2dNamedPlan, IsRefusedWhereItDoesNotFinalizeOrRequiresTooMuch) {
   const test::CudaRun run(Precision::kFp32, {});
   CudaExec cuda = run.cuda();
   ASSERT_EQ(cudnnCreate(&cuda.dnn), CUDNN_STATUS_SUCCESS);

@@ -137,7 +137,7 @@ TEST(ConvolutionChoice, IsDirectForOtherWindowsAndForImages) {
   EXPECT_EQ(direct_or_winograd(make_conv2d_plan(cpu, image)->choice()), "direct; direct");
 }
 
-// Of the measured shapes (docs/decisions/0006-winograd.md), those beside which the table draws its lines.
+// Of the measured shapes (docs/decisions/0006-winograd.md), those next to the limits of the table.
 TEST(WinogradTable, SaysWhatWasMeasured) {
   struct Line {
     int64_t channels, size, samples;

@@ -17,7 +17,7 @@
 
 namespace simclr::test {
 
-// Fails the test that stands in the call, and says why.
+// Fails the calling test, and says why.
 inline void expect_success(cudaError_t status, const char* call) {
   EXPECT_EQ(status, cudaSuccess) << call << ": " << cudaGetErrorString(status);
 }

@@ -156,7 +156,7 @@ TEST_P(LinearCuda, BitsDoNotDependOnTheShardsOfACall) {
     EXPECT_TRUE(test::same_bits(whole, tree));
     // Few sums of three products of bfloat16 round at all.
     if (precision_ != Precision::kBf16) {
-      EXPECT_FALSE(test::same_bits(in_sequence, tree)) << "the inputs cannot tell one order from another";
+      EXPECT_FALSE(test::same_bits(in_sequence, tree)) << "the inputs cannot distinguish the orders";
     }
   }
 }

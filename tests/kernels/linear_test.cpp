@@ -153,7 +153,7 @@ TEST(LinearBits, DependNeitherOnThreadsNorOnTheCutIntoRanks) {
       for (const auto& part : g) in_sequence.back() += part[i];
     }
     EXPECT_TRUE(test::same_bits(whole, tree));
-    EXPECT_FALSE(test::same_bits(in_sequence, tree)) << "the inputs cannot tell one order from another";
+    EXPECT_FALSE(test::same_bits(in_sequence, tree)) << "the inputs cannot distinguish the orders";
   }
 }
 

@@ -127,7 +127,7 @@ TEST(OptimizerUpdateCuda, LarsAgreesWithTheCpu) {
   p.expect_near(1e-6);
 }
 
-// More chunks than an update has blocks: a block takes several of one run and goes on in the next.
+// More chunks than an update has blocks: a block takes several of one run and continues in the next.
 TEST(OptimizerUpdateCuda, TakesTablesLargerThanTheGrid) {
   const test::CudaRun run(Precision::kFp32, {});
   const DeviceArray<int> go(std::vector<int>{0});

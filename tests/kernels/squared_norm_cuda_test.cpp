@@ -52,7 +52,7 @@ TEST(SquaredNormCuda, HasTheBitsOfTheCpu) {
   for (const auto& one : arrays) expect_same_bits({one});
 }
 
-// More blocks than a launch has: a CUDA block takes several of one array and goes on in the next.
+// More blocks than a launch has: a CUDA block takes several of one array and continues in the next.
 TEST(SquaredNormCuda, TakesTablesLargerThanTheGrid) {
   expect_same_bits({test::random_values(4096 * 1100 + 3, 1), test::random_values(5, 2), test::random_values(9000, 3)});
 }

@@ -5,6 +5,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 
+#include "kernels/common/numbers.h"
 #include "kernels/common/winograd_layout.h"
 
 namespace simclr::onednn {
@@ -23,7 +24,7 @@ inline std::optional<WinogradLayout> winograd_layout(const dnnl::memory::desc& w
     return {};
   const WinogradLayout layout{
       .out = w.oc / kBlock, .in = w.ic / kBlock, .out_group = w.oc2_block, .in_group = w.ic2_block};
-  if (w.size != static_cast<size_t>(layout.elements()) * sizeof(float)) return {};
+  if (w.size != bytes_of<float>(layout.elements())) return {};
   return layout;
 }
 

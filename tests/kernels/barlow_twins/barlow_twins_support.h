@@ -34,7 +34,7 @@ struct BarlowTwinsOutputs {
   bool padding_is_zero;
 };
 
-// A sum of so many products in float adds about the root of their number of roundings, 6e-8 each.
+// A sum of `terms` products in float adds about the root of that number of roundings, 6e-8 each.
 inline double product_error(int64_t terms) {
   return 6e-8 * std::sqrt(static_cast<double>(terms));
 }
@@ -45,7 +45,7 @@ inline double correlation_error(const BarlowTwinsProblem& p) {
 }
 
 // An error of d in every element of c moves the loss by 2 d sum |c - wanted| (weighted), and the gradient by 2 d in
-// the diagonal of G (what is beside it is multiplied by lambda). Then come products with C terms; what is to be
+// the diagonal of G (the rest is multiplied by lambda). Then come products with C terms; what is to be
 // measured by is the gradient before the standardization takes from it what lies along y, which may be nearly all.
 // Seen: a third of either bound.
 inline void expect_matches_reference(const BarlowTwinsOutputs& got, const std::vector<float>& z,

@@ -28,7 +28,7 @@ class CudaInfoNce {
         p_(p),
         memory_(infonce_saved_bytes(p)),
         saved_(infonce_saved(p, span_of(memory_))),
-        e_all_(kFloat, p.keys(), p.columns, stride, e, test::kNaN),  // nobody reads the padding
+        e_all_(kFloat, p.keys(), p.columns, stride, e, test::kNaN),  // the padding is not read
         grad_anchors_(kFloat, p.anchors(), p.columns, stride),
         grad_keys_(kFloat, p.keys(), p.columns, stride),
         shard_loss_(static_cast<size_t>(p.shards)) {}

@@ -46,7 +46,7 @@ inline double tolerance(const InfoNceProblem& p) {
 }
 
 // The length of the positives' part of the gradient, sqrt(sum_i (q_i / (2B tau))^2): what errors are measured by. The
-// gradient itself is no measure where everything cancels (one column, collapsed rows: exactly 0); on realistic data it
+// gradient itself is not a measure where everything cancels (one column, collapsed rows: exactly 0); on realistic data it
 // is as long, and infonce_accuracy_test.cpp measures by it.
 inline double pull_of_positives(const InfoNceReference& reference, const InfoNceProblem& p) {
   double square = 0;

@@ -37,7 +37,7 @@ StreamingOutputs run(const std::vector<float>& e, const InfoNceProblem& p, int64
   const CudaRun cuda(Precision::kBf16, streaming_scratch(p, true));  // the network's precision is nothing to the loss
   const DeviceArray<std::byte> memory(streaming_saved_bytes(p));
   const StreamingSaved saved = streaming_saved(p, span_of(memory));
-  const CudaMatrix e_all(kFloat, p.keys(), p.columns, stride, e, test::kNaN),  // nobody reads the padding
+  const CudaMatrix e_all(kFloat, p.keys(), p.columns, stride, e, test::kNaN),  // the padding is not read
       grad_e(kFloat, p.anchors(), p.columns, stride);
   const DeviceArray<double> shard_loss(static_cast<size_t>(p.shards)), gathered(all_log_denominators);
   streaming_forward(cuda.exec(), e_all.view(), p, saved, span_of(shard_loss));

@@ -23,7 +23,7 @@ using testing::HasSubstr;
 
 constexpr ConvPass kPasses[] = {ConvPass::kForward, ConvPass::kBackwardData, ConvPass::kBackwardFilter};
 
-// The target, or a reason to skip: the keys of the description are no documented format.
+// The target, or a reason to skip: the keys of the description are not a documented format.
 class CudnnPlans : public testing::Test {
  protected:
   void SetUp() override {
@@ -147,7 +147,7 @@ TEST_F(CudnnPlans, RefuseNamesOfNothing) {
   for (const char* name : {"", "engine", "engine 5", "engine x knobs", "engine 5 knobs 1", "engine 5 knobs 1=2;3=4",
                            "engine 5 knobs 1=2,", "engine 5 knobs1=2"})
     EXPECT_THAT([&] { ConvPlan::from_name(device, request, name); },
-                testing::ThrowsMessage<Error>(HasSubstr("is no name of a convolution plan")))
+                testing::ThrowsMessage<Error>(HasSubstr("does not name a convolution plan")))
         << name;
   EXPECT_THROW(ConvPlan::from_name(device, request, "engine 9999 knobs"), Error);
   EXPECT_THROW(ConvPlan::from_name(device, request, "engine 67 knobs 2=999999"), Error);

@@ -1,5 +1,5 @@
 // Descriptions of GPUs in the form that cuDNN takes in place of a device (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
-// The keys are those that cuDNN 9.19 asks for; they are no documented format. Figures from the makers' data sheets, not
+// The keys are those that cuDNN 9.19 asks for; they are not a documented format. Figures from the makers' data sheets, not
 // read from a device. Test data only.
 #pragma once
 
