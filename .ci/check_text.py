@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
-"""Checks the text of the sources: whitespace, length, paths of one machine, marks of unfinished work.
+"""Checks the text of the sources: whitespace, length, paths of one machine, marks of unfinished work, words of the glossary.
 
 Usage: check_text.py [ROOT]. Prints FILE:LINE and the rule for every violation; exit code 1 when there is one.
-check_text.py --words [PREFIX] lists the words of words.py below PREFIX and counts them per folder.
 The layout of C++ is left to clang-format.
 """
-import collections
 import re
 import sys
 from pathlib import Path
@@ -48,27 +46,11 @@ def check_file(root, path):
             match = pattern.search(line)
             if match:
                 found.append((number, f"{rule}: {match.group(0)}"))
-    return found
-
-
-def count_words(root, prefix):
-    """Prints each word of words.py below prefix, then the counts per folder."""
-    counts = collections.Counter()
-    for path in sources(root):
-        if str(path).startswith(prefix):
-            for line, found, instead in find_words(path, (Path(root) / path).read_text(encoding="utf-8")):
-                if prefix:
-                    print(f"{path}:{line}: '{found}': {instead}")
-                counts["/".join(path.parts[:2]) if len(path.parts) > 1 else "."] += 1
-    for folder, count in sorted(counts.items()):
-        print(f"{count:6}  {folder}")
-    print(f"{sum(counts.values()):6}  in all")
-    return 0
+    found += [(line, f"'{word}': {instead}") for line, word, instead in find_words(path, text)]
+    return sorted(found)
 
 
 def main():
-    if sys.argv[1:2] == ["--words"]:
-        return count_words(str(Path(__file__).resolve().parent.parent), "".join(sys.argv[2:3]))
     root = sys.argv[1] if len(sys.argv) > 1 else str(Path(__file__).resolve().parent.parent)
     paths = sources(root)
     violations = [(path, number, rule) for path in paths for number, rule in check_file(root, path)]

@@ -31,6 +31,7 @@ class CheckText(unittest.TestCase):
             ('open("/' + 'home/me/x");\n', 1, "one machine"),
             ("cd /" + "work\n", 1, "one machine"),
             ("// TO" + "DO: later\n", 1, "unfinished"),
+            ("// fine\n// it goes on\n", 2, "'goes on': continue, resume"),
         ):
             code, out = run({"src/a.cpp": text})
             self.assertEqual(code, 1, text[:20])
@@ -61,6 +62,9 @@ class Words(unittest.TestCase):
         self.assertEqual(words("bool goes_on();\nclass GoesOn;\n"), [(1, "goes on"), (2, "GoesOn")])
         self.assertEqual(words("// that is no\n// GPU of ours\n"), [(1, "is no")])
         self.assertEqual(words("// the neighbour and its colour\n"), [(1, "colour"), (1, "neighbour")])
+
+    def test_names_of_other_programs(self):
+        self.assertEqual(words('state = "CANCELLED";\n// cancelled\n'), [(2, "cancelled")])
 
     def test_english_that_resembles_them(self):
         for text in ("there is no GPU", "there\n# are no images", "it is no longer there", "it was no more than 3", "besides", "the stand-in",

@@ -51,6 +51,8 @@ WORDS = [
 
 # Files that quote the words: this table and its tests, and bytes that are not prose.
 EXCLUDED = (".ci/words.py", ".ci/check_text_test.py", "tests/fuzz/corpus/", "third_party/")
+# Names of other programs that contain a word: Slurm's state of a job.
+OTHERS = ("CANCELLED",)
 # The table for people stands between these lines of CONTRIBUTING.md.
 QUOTED = re.compile(r"<!-- words -->.*?<!-- end of words -->", re.S)
 
@@ -85,7 +87,8 @@ def find_words(path, text):
         text = QUOTED.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
     joined = LINE_BREAK.sub(blank, text).replace("_", " ").lower()  # offsets stay
     found = [(line_of(text, m.start()), " ".join(m.group(0).split()), instead)
-             for rule, instead in RULES for m in rule.finditer(joined) if not THERE_IS_NO.match(m.group(0))]
+             for rule, instead in RULES for m in rule.finditer(joined)
+             if not THERE_IS_NO.match(m.group(0)) and text[m.start():m.end()] not in OTHERS]
     for name in CAMEL.finditer(text):
         found += [(line_of(text, name.start()), name.group(0), instead) for instead in words_of_name(name.group(0))]
     return sorted(set(found))

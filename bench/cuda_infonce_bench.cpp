@@ -1,4 +1,4 @@
-// Time of the InfoNCE ops on the GPU, einsum beside streaming, forward and backward, of all anchors of the global
+// Time of the InfoNCE ops on the GPU, einsum next to streaming, forward and backward, of all anchors of the global
 // batch: one rank that owns every shard, C = 128. A time is that of one call among twenty that are queued together, so
 // it has no launch in it unless launching takes longer than computing. Not the loss of several ranks: nothing is
 // gathered. FLOP/s counts what the sums are, 6 (2B)^2 C, for both: three products on tensor cores for one are the

@@ -1,4 +1,4 @@
-// Time and memory of the InfoNCE ops, einsum beside streaming, without normalization and without other ranks: one rank
+// Time and memory of the InfoNCE ops, einsum next to streaming, without normalization and without other ranks: one rank
 // that owns all 8 shards, C = 128, two threads. GFLOP/s count the products of the formulas, 2 (2B)^2 C forward and 6
 // with backward, for both (streaming computes 4 (2B)^2 C); the exponentials come on top.
 #include <benchmark/benchmark.h>

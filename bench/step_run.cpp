@@ -91,7 +91,7 @@ class Step {
     gradient_norm_.queue_square();
     optimizer_->update(steps_++, kLearningRate, non_finite);
     model_.update_running_statistics(non_finite);
-    if (*non_finite != 0) fail(ExitCode::kDiverged, "a gradient is not finite: what was timed is no training");
+    if (*non_finite != 0) fail(ExitCode::kDiverged, "a gradient is not finite: this step was not a step of training");
     return *loss;
   }
 

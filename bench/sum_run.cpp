@@ -1,5 +1,5 @@
 // What the link between the ranks of this machine does: the ordered sum of a buffer, MPI's own sum of it (whose order
-// nobody promises), and short messages. For scripts/step_table.py and scripts/scaling_model.py; prints one JSON object.
+// not guaranteed), and short messages. For scripts/step_table.py and scripts/scaling_model.py; prints one JSON object.
 //   mpirun -np W sum_run ELEMENTS REPEATS               float32 elements, e.g. 11272192 of a ResNet-18
 #include <cstdint>
 #include <exception>
@@ -15,7 +15,7 @@
 namespace simclr {
 namespace {
 
-// Of one call each; the slowest rank's would be the same within microseconds: nobody leaves before all have come.
+// Of one call each; the slowest rank's would be the same within microseconds: no rank leaves before all have entered.
 template <typename F>
 nlohmann::json seconds_of(Collectives& collectives, int repeats, F&& operation) {
   operation();  // first touch of pages and buffers

@@ -1,5 +1,5 @@
 // Collectives that count what a step exchanges and how long it takes. Ranks come to an operation at different times:
-// with a barrier before it, waiting for each other and moving bytes are told apart.
+// with a barrier before it, waiting for each other and moving bytes are timed apart.
 #pragma once
 
 #include <map>

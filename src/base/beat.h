@@ -1,5 +1,5 @@
-// Long work that is not a step says now and then that it gets on, so that nobody takes it for stalled. Whoever starts
-// the work passes what a beat does (in a run: Heartbeat::beat, src/comm/heartbeat.h); the work calls it between pieces.
+// Progress callback: keeps the watchdog from mistaking long work that is not a step for a stall. The caller of the work
+// passes what a beat does (in a run: Heartbeat::beat, src/comm/heartbeat.h); the work calls it between pieces.
 #pragma once
 
 #include <algorithm>

@@ -25,7 +25,7 @@ class Console {
   void keep();
 
   bool is_terminal() const { return terminal_; }
-  // errno of the first failed write. A reader that went away (EPIPE, EIO) is no error: that stream falls silent.
+  // errno of the first failed write. A reader that closed its end (EPIPE, EIO) is not an error: its stream ends.
   int first_error() const { return first_error_.load(); }
 
  private:

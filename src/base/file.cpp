@@ -21,7 +21,7 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
 constexpr std::string_view kTemporaryMark = ".tmp-";  // then the process, '-' and 16 random hex digits
 constexpr std::string_view kDigits = "0123456789", kHexDigits = "0123456789abcdef";
 
-// An index that nobody can guess; where the system has none to give, one that differs between calls.
+// An index that another process cannot guess; without random numbers from the system, one that differs between calls.
 uint64_t random_index() {
   static std::atomic<uint64_t> calls{0};
   uint64_t index = 0;
@@ -91,7 +91,7 @@ DurableFile::DurableFile(std::filesystem::path path) : path_(std::move(path)) {
   struct stat info {};
   // The rename would put a file in the place of a device, a pipe or a folder.
   if (::lstat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
-    fail(ExitCode::kOutput, "cannot write {}: it is no regular file; choose another path", path_.string());
+    fail(ExitCode::kOutput, "cannot write {}: it is not a regular file; choose another path", path_.string());
   Temporary made = create_temporary(path_);
   if (made.fd < 0) fail_to("create", errno);
   temporary_ = std::move(made.path);

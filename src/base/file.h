@@ -44,7 +44,7 @@ void write_file_durably(const std::filesystem::path& path, std::string_view text
 // among the folders above it are followed.
 FileHandle open_in_place(const std::filesystem::path& path, int flags);
 
-// Removes the temporary files that killed processes left beside PATH; returns their names. Nobody may be writing PATH.
+// Removes the temporary files that killed processes left next to PATH, which no one is writing; returns their names.
 // Error(kOutput).
 std::vector<std::string> remove_temporaries_of(const std::filesystem::path& path);
 

@@ -20,7 +20,7 @@ class FileHandle {
 
   bool is_open() const { return descriptor_ >= 0; }
   int get() const { return descriptor_; }
-  // false: errno says why. The destructor has nobody to tell; who wrote something calls close() before.
+  // false: errno says why. A destructor cannot report an error: after writing, call close() first.
   bool close() { return descriptor_ < 0 || ::close(std::exchange(descriptor_, -1)) == 0; }
 
  private:

@@ -21,7 +21,7 @@ enum class LogLevel {
 struct LogOptions {
   int rank = 0;
   int ranks = 1;
-  std::string host = {};  // named beside the rank in errors when there are several ranks
+  std::string host = {};  // named next to the rank in errors when there are several ranks
   int out_fd = 1;
   int error_fd = 2;
 };
@@ -47,7 +47,7 @@ void log_error(fmt::format_string<Args...> text, Args&&... args) {
   log_message(LogLevel::kError, fmt::format(text, std::forward<Args>(args)...));
 }
 
-// What a person who asked for quiet still wants to know: how it ended, and what to do next.
+// Printed also with --quiet: how the run ended, and what to do next.
 void log_final(std::string_view text);
 // From now on the console has warnings, errors and log_final alone; train.log has everything.
 void make_console_quiet();
@@ -59,8 +59,8 @@ bool console_is_terminal();
 // Makes train.log durable. Error(kOutput) when it, or any write to it or to the console since the start, failed.
 void flush_log();
 
-// A line, an error unless told otherwise, from a thread that may not wait for anybody: straight to stderr, then to
-// train.log, whatever the rank, without locks. For the watchdog, right before _exit.
+// A line (an error unless `level` says otherwise) from a thread that must not block: straight to stderr, then to
+// train.log, on every rank, without locks. For the watchdog, right before _exit.
 void log_last_words(std::string_view text, LogLevel level = LogLevel::kError) noexcept;
 
 // Of several processes that find the same reason at once, one says it: `claim` is true there, and may not block.

@@ -44,7 +44,7 @@ constexpr GroupFiles kVersion2{"memory.max", "memory.current", "inactive_file", 
 constexpr GroupFiles kVersion1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", nullptr,
                                "memory.memsw.limit_in_bytes"};
 
-// Calls visit(folder, files, name) for the group and those that it stands in, up to `mount`. A group that a container
+// Calls visit(folder, files, name) for the group and its parents, up to `mount`. A group that a container
 // does not show counts as its mount.
 template <typename Visit>
 void visit_group(const Path& mount, const Path& group, const GroupFiles& files, const Visit& visit) {

@@ -11,7 +11,7 @@ namespace simclr {
 // Seconds since some fixed moment; never goes back.
 double monotonic_seconds();
 
-// "0:07", "12:34", "1:02:03", "2 days 03:04:05"; "?" for what is no duration.
+// "0:07", "12:34", "1:02:03", "2 days 03:04:05"; "?" for what is not a duration.
 std::string format_duration(double seconds);
 
 class ProgressLine {

@@ -1,5 +1,5 @@
-// SHA-256 over a stream of bytes (OpenSSL), written as 64 lower-case hexadecimal digits. Finds damage; it is no
-// signature: whoever can change a file can change its checksum as well.
+// SHA-256 over a stream of bytes (OpenSSL), written as 64 lower-case hexadecimal digits. Finds damage; it is not a
+// signature: who can change a file can change its checksum as well.
 #pragma once
 
 #include <openssl/evp.h>

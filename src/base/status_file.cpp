@@ -36,7 +36,7 @@ std::string utc_now() {
   return text;
 }
 
-// The main thread and the watchdog's may end a run at the same time. Not for ever: the other one may hang in the disk.
+// The main thread and the watchdog's may end a run at the same time; the disk may block the one that writes.
 constexpr std::chrono::seconds kPatience(3);
 std::timed_mutex one_writer;
 std::mutex ended_mutex;

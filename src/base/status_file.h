@@ -1,4 +1,4 @@
-// RUN_FOLDER/status.json: the record of how a run stands or ended. Exit codes are a convenience beside it, since
+// RUN_FOLDER/status.json: the record of how a run stands or ended. Exit codes are a convenience next to it, since
 // launchers change them. Written by rank 0 at start and end, and by any rank that ends the job by force.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Blocks of double arithmetic for exact_infonce.cpp, written so that the compiler vectorizes them. What a row of a
-// result is depends on that row's operands alone, never on where in a block it stands or what stands beside it.
+// Blocks of double arithmetic for exact_infonce.cpp, written so that the compiler vectorizes them. A row of a result
+// depends on that row's operands alone, never on its place in a block or on the rows around it.
 // Shares no code with the single-precision loss that it judges.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace simclr::exact {
 
-// Blocks have a multiple of so many rows and columns.
+// Rows and columns of a block are multiples of these.
 inline constexpr int64_t kRowStep = 4, kColumnStep = 16;
 
 // out += a b: out [rows, columns], a [rows, depth], b [depth, columns], each with its stride. A sum runs over depth in

@@ -1,6 +1,6 @@
-// The loss of `simclr_train loss --precision fp32`: the arithmetic of training (kernels/infonce_streaming/infonce_streaming.h) on the
+// The loss of `simclr_train loss --precision fp32`: the arithmetic of training (kernels/infonce_streaming) on the
 // rows of one rank. Not the class that training uses (src/loss/streaming_loss.h): a shard here is one image, so that
-// any number of images goes on any number of ranks, and who sends what to whom is the caller's.
+// any number of images fits any number of ranks; the caller moves the data between ranks.
 #pragma once
 
 #include <span>

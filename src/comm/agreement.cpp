@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kLongestShown = 4000;  // room for the faults of a whole configuration
 
-// FNV-1a, 64 bits: tells texts apart that nobody forges.
+// FNV-1a, 64 bits: distinguishes texts; not safe against forgery.
 uint64_t hash_of(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
@@ -70,7 +70,7 @@ Error as_error(std::exception_ptr caught) {
 
 namespace {
 
-void tell_all(Collectives& collectives, const std::optional<Error>& mine) {
+void throw_if_any_failed(Collectives& collectives, const std::optional<Error>& mine) {
   const std::string_view text = mine ? std::string_view(mine->what()) : std::string_view();
   const std::vector<Statement> all = gather(collectives, state(mine ? static_cast<int>(mine->code()) : 0, text));
   const auto first = std::find_if(all.begin(), all.end(), [](const Statement& s) { return s.code != 0; });
@@ -90,11 +90,11 @@ void tell_all(Collectives& collectives, const std::optional<Error>& mine) {
 
 void agree(Collectives& collectives, const std::optional<Error>& mine) {
   try {
-    tell_all(collectives, mine);
+    throw_if_any_failed(collectives, mine);
   } catch (const AgreedError&) {
     throw;
   } catch (const std::exception&) {
-    if (mine) throw Error(*mine);  // a broken device, say, breaks what is to tell of it, too
+    if (mine) throw Error(*mine);  // e.g. a broken device also breaks the exchange of its error
     throw;
   }
 }
@@ -104,15 +104,15 @@ void require_equal(Collectives& collectives, ExitCode code, std::string_view nam
   const std::vector<Statement> all = gather(collectives, state(0, value));
   if (std::all_of(all.begin(), all.end(), [&](const Statement& s) { return same_text(s, all[0]); })) return;
   std::string message = fmt::format("{} differs between ranks: ", name);
-  std::vector<bool> told(all.size());
+  std::vector<bool> listed(all.size());
   for (size_t r = 0; r < all.size(); ++r) {
-    if (told[r]) continue;
+    if (listed[r]) continue;
     const std::string text = text_of_rank(collectives, static_cast<int>(r), all[r].shown, value);
     std::string ranks;
     int count = 0;
     for (size_t other = r; other < all.size(); ++other) {
       if (!same_text(all[other], all[r])) continue;
-      told[other] = true;
+      listed[other] = true;
       if (++count <= 8) ranks += fmt::format("{}{}", count == 1 ? "" : ", ", other);
     }
     if (count > 8) ranks += fmt::format(" and {} more", count - 8);

@@ -54,7 +54,7 @@ auto agree_on(Collectives& collectives, Work&& work) {
   }
 }
 
-// The value must be the same on every rank. If not, all throw an AgreedError(code) that tells which ranks have what:
+// The value must be the same on every rank. If not, all throw an AgreedError(code) that lists which ranks have what:
 //   "configuration differs between ranks: rank 0 (n1): 5ab1…; ranks 1, 2 (n2): 77c0…; ADVICE"
 void require_equal(Collectives& collectives, ExitCode code, std::string_view name, std::string_view value,
                    std::string_view advice);

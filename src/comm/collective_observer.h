@@ -1,4 +1,4 @@
-// Who wants to know that the main thread is inside an operation that waits for other ranks (the heartbeat does).
+// Called when the main thread enters and leaves an operation that waits for other ranks; implemented by the heartbeat.
 // Keeps the collectives free of any knowledge of watchdogs.
 #pragma once
 

@@ -59,8 +59,8 @@ class Collectives {
   // place the bits do not depend on size(). size() is a power of two. Float32 or float64.
   virtual void ordered_sum(TypedSpan data) = 0;
 
-  // ordered_sum beside the computation: data is not touched between the call and finish_sums(), and what is queued
-  // after finish_sums() sees all sums. Where nothing can run beside, the sum is done at once.
+  // ordered_sum that overlaps with the computation: data is not touched between the call and finish_sums(), and what is
+  // queued after finish_sums() sees all sums. Where nothing can overlap, the sum is done at once.
   virtual void start_ordered_sum(TypedSpan data) { ordered_sum(data); }
   virtual void finish_sums() {}
 

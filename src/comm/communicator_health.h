@@ -1,4 +1,4 @@
-// How the watchdog looks after a communicator, from its own thread and without waiting for anything.
+// How the watchdog checks a communicator, from its own thread and without blocking.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@ namespace simclr {
 class CommunicatorHealth {
  public:
   virtual ~CommunicatorHealth() = default;
-  virtual std::string error() noexcept = 0;  // the library's text for an error that came up by itself; empty: none
-  virtual void abort() noexcept = 0;         // lets go of everything that is blocked in it
+  virtual std::string error() noexcept = 0;  // the library's text for an asynchronous error; empty: none
+  virtual void abort() noexcept = 0;         // releases every call that is blocked in it
 };
 
 }  // namespace simclr

@@ -1,4 +1,4 @@
-// The control word: what every rank tells the others after each step, and on what all act together. On a CPU they act at
+// The control word: what every rank sends the others after each step, and on what all act together. On a CPU they act at
 // once. On a GPU two steps later, so that the gather runs next to the computation and no rank waits for it; but at once
 // where a step takes longer than a second, so that the lag is bounded in seconds. Within such a step the ranks also poll
 // each other between layers, and abandon it when one of them was asked to stop (docs/decisions/0008).
@@ -19,7 +19,7 @@ namespace simclr {
 // One rank's word about one step. Plain bytes: it travels through the memory of the device.
 struct ControlWord {
   int64_t step = 0;
-  int32_t stop_signal = 0;  // 0: nobody asked this rank to stop
+  int32_t stop_signal = 0;  // 0: this rank was not asked to stop
   int32_t error_code = 0;   // an ExitCode; 0: none. The reason follows when all ranks act on it, by agree()
   int32_t non_finite = 0;   // not 0: loss or gradient of this step is not finite
   int32_t time_is_up = 0;   // 1: this rank's clock says that the run has lasted long enough
@@ -66,7 +66,7 @@ class ControlChannel {
     const int* non_finite = nullptr;
     const uint64_t* weights_hash = nullptr;
   };
-  // Once per step on every rank, with consecutive steps. Waits for nobody on a GPU.
+  // Once per step on every rank, with consecutive steps. Does not block on a GPU.
   void post(const ControlWord& word, const OnDevice& on_device);
   void post(const ControlWord& word) { post(word, {}); }
 
@@ -81,7 +81,7 @@ class ControlChannel {
   // How long the longest rank took for the last step whose words were read; the same on all ranks. None before.
   std::optional<double> step_s() const { return step_s_; }
 
-  // After the last step: what the words of the steps that nobody has looked at yet ask for, oldest first.
+  // After the last step: what the words that have not been read yet ask for, oldest first.
   std::vector<Decision> drain();
 
  private:

@@ -1,6 +1,6 @@
-// What a rank shows of itself to the watchdogs of the others: that its process runs, that its main thread gets on, and
-// where it is. Heartbeat is this rank's own pulse, touched by the main thread; HeartbeatBoard is where all ranks can
-// see all pulses. Nothing here calls MPI after set-up.
+// What a rank publishes for the watchdogs of the others: that its process runs, that its main thread makes progress, and
+// where it is. Heartbeat is this rank's own pulse, updated by the main thread; HeartbeatBoard is where all ranks can
+// read all pulses. Nothing here calls MPI after set-up.
 #pragma once
 
 #include <atomic>
@@ -20,11 +20,11 @@ const char* name_of(Phase phase);
 
 struct Pulse {
   uint64_t alive = 0;     // counts up while the process runs (its watchdog thread)
-  uint64_t progress = 0;  // counts up while the main thread gets on
+  uint64_t progress = 0;  // counts up while the main thread makes progress
   int64_t step = 0;       // steps done
   Phase phase = Phase::kStarting;
   bool waiting = false;  // inside a collective: waits for others, so it is not the culprit
-  bool left = false;     // on its way out in order: no longer watched
+  bool left = false;     // shutting down in order: no longer watched
   // While the rank starts (startup_stop.h): the signal that asks it to stop, 0: none; that it knows of one to any rank and
   // will not begin to train. begun: it is past its start.
   int32_t stop_signal = 0;

@@ -61,7 +61,7 @@ void MpiCollectives::all_gather(ConstTypedSpan send, TypedSpan receive) {
               "all_gather (MPI_Allgather)");
     return;
   }
-  // Each piece arrives rank by rank beside the others; then it is copied to where rank r's run lies.
+  // Each piece arrives rank by rank, one after the other; then it is copied to where rank r's run lies.
   const int64_t piece = std::max<int64_t>(std::min(sizes_.piece_bytes, sizes_.direct_bytes) / size_, 1);
   for (int64_t begin = 0; begin < bytes; begin += piece) {
     const int64_t length = std::min(piece, bytes - begin);
@@ -194,7 +194,7 @@ void FastestMpiCollectives::reduce_scatter(ConstTypedSpan send, TypedSpan receiv
   for (int64_t begin = 0; begin < receive.count; begin += piece) {
     const int64_t count = std::min(piece, receive.count - begin);
     const std::byte* parts = bytes_at(send);
-    if (count < receive.count) {  // the ranks' pieces are not beside each other
+    if (count < receive.count) {  // the ranks' pieces are not contiguous
       std::byte* packed = stage(count * element * size());
       for (int r = 0; r < size(); ++r)
         copy_bytes(packed + r * count * element, bytes_at(send) + (r * receive.count + begin) * element,

@@ -1,5 +1,5 @@
 // Collectives over MPI, on host memory: the ones of the CPU path. Any count works; messages are cut into pieces, which
-// changes no bits, since each element is summed by itself.
+// changes no bits, since each element is summed alone.
 //
 // ordered_sum: every rank receives its slice from all others, adds the W slices in tree order and sends the sum to all:
 // 2(W-1)/W of the buffer per rank, as a ring all-reduce moves, in log2(W) levels of additions. Short buffers go to

@@ -41,7 +41,7 @@ class MpiSession {
 struct Launcher {
   bool present = false;
   int ranks = 0;                        // processes it started as one job; 0: it does not say
-  int ranks_at_least = 0;               // where it does not: what its other variables tell
+  int ranks_at_least = 0;               // where it does not: from its other variables
   int job_tasks = 0;                    // tasks of the batch job, where no launcher started this process; 0: none
   int rank = 0;                         // this one's place among them; 0 when it does not say
   int local_ranks = 0, local_rank = 0;  // of them on this host, and this one's place there; 0 when it does not say

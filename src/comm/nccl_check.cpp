@@ -11,7 +11,7 @@ void nccl_check(ncclResult_t status, const char* call, const char* file, int lin
   const std::string_view path = file;
   const auto root = path.rfind("src/");
   const char* detail = ncclGetLastError(nullptr);
-  fail(ExitCode::kDevice, "NCCL: {} ({}), in {} at {}:{}{}{}; NCCL_DEBUG=INFO tells more", ncclGetErrorString(status),
+  fail(ExitCode::kDevice, "NCCL: {} ({}), in {} at {}:{}{}{}; NCCL_DEBUG=INFO shows more", ncclGetErrorString(status),
        static_cast<int>(status), call, root == std::string_view::npos ? path : path.substr(root), line,
        detail && *detail ? ": " : "", detail ? detail : "");
 }

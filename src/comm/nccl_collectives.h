@@ -1,6 +1,6 @@
 // Collectives over NCCL, on GPU memory: every transfer of tensors between GPUs. Asynchronous: an operation is queued on
-// the communication stream, after what the computing stream has queued before and, unless it was started beside the
-// computation, before what is queued there next. Events keep the order, the host never waits.
+// the communication stream, after what the computing stream has queued before and, unless started to overlap with
+// the computation, before what is queued there next. Events keep the order, the host never waits.
 //
 // ordered_sum: grouped sends and receives bring slice r of all ranks to rank r, a kernel adds them in tree order, an
 // all-gather spreads the sums: 2(W-1)/W of the buffer per rank, as a ring all-reduce moves, and deterministic. Short

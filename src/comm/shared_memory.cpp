@@ -46,7 +46,7 @@ class Descriptor {
   int fd_;
 };
 
-// What rank 0 tells: zero-terminated texts.
+// What rank 0 sends: zero-terminated texts.
 struct Place {
   std::array<char, 64> path{};  // where to open it
   std::array<char, 64> link{};  // by descriptor: what /proc calls the file that has to be there

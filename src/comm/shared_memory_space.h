@@ -1,5 +1,5 @@
-// Whether /dev/shm has room for what the ranks of one host put there. Containers have 64 MiB of it unless told
-// otherwise, and a library that finds it full says so in words that lead nobody to it.
+// Whether /dev/shm has room for what the ranks of one host put there. Containers have 64 MiB of it by
+// default, and a library that finds it full reports an error that does not name the cause.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct SharedMemoryFacts {
 //   64 MiB on GPUs: NCCL takes segments of 6 to 33 MB, several of them where GPUs cannot reach each other directly
 std::optional<std::string> describe_shared_memory_shortage(const SharedMemoryFacts& facts);
 
-// Looks at this host, and warns from its first rank. Before MPI_Init, which is what fails first.
+// Checks this host; its first rank warns. Before MPI_Init, which is what fails first.
 void check_shared_memory(const Launcher& launcher);
 
 }  // namespace simclr

@@ -1,6 +1,6 @@
 // The door between the start and the first step of this process. A stop before the first step ends all ranks at once,
 // with nothing saved (startup_stop.h); after it the control word carries the stop and a checkpoint is written. A rank must
-// be on one side: once it has told the others that it knows of a stop, its main thread may not begin to train.
+// be on one side: once it has shown the others that it knows of a stop, its main thread may not begin to train.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace simclr {
 
 class StartGate {
  public:
-  // The main thread, before the first step and on its way out: waits while the gate is closed. The process may end
+  // The main thread, before the first step and at shutdown: waits while the gate is closed. The process may end
   // meanwhile, which is what the gate is closed for.
   void pass() noexcept {
     State expected = State::kOpen;

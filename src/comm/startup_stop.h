@@ -1,6 +1,6 @@
 // A stop that is asked for before the first step. There is no control word yet that carries it to all ranks, and a rank
 // may wait in a collective for one that is hours behind; but nothing can be lost, so the job may end where it stands.
-// Before it does, all ranks have to have heard of it: a launcher that removes the survivors of a dead rank sends them
+// Before it does, all ranks must know of it: a launcher that removes the survivors of a dead rank sends them
 // SIGTERM as well, and that is a failure. Decides from pulses; no threads, no clock of its own.
 #pragma once
 
@@ -15,17 +15,17 @@ namespace simclr {
 
 class StartupStop {
  public:
-  // A rank that shows no sign of life for so long, once a stop is asked for, keeps the others no longer.
+  // patience_s: once a stop is asked for, a rank without a sign of life for this long no longer delays the others.
   explicit StartupStop(double patience_s) : patience_s_(patience_s) {}
 
-  // What this rank shows. gate: of this process; closed as long as it shows that it has heard of a stop. signal: of
+  // What this rank shows. gate: of this process; closed as long as it shows that it knows of a stop. signal: of
   // this process, 0: none. pulses: [W], as they were seen last. Where a rank is past its start, all continue to theirs.
   void fill(Pulse& mine, StartGate& gate, int signal, std::span<const Pulse> pulses) const;
 
   enum class Outcome {
-    kContinue,  // nobody has asked, or the first step has begun: the control word's matter
-    kWait,      // not all have heard of it
-    kStop,      // all have: end, nothing is lost
+    kContinue,  // no stop was asked for, or the first step has begun: the control word handles it
+    kWait,      // not all ranks know of it
+    kStop,      // all do: end, nothing is lost
     kMissing,   // rank() is gone or stopped: end, a failure
   };
   // interval_s: how often look() is called; now_s: this process's monotonic clock.

@@ -17,7 +17,7 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only 
 void set_handler(int number, void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;  // reads and writes in progress go on
+  action.sa_flags = SA_RESTART;  // reads and writes in progress continue
   sigemptyset(&action.sa_mask);
   if (::sigaction(number, &action, nullptr) != 0)
     fail(ExitCode::kOther, "cannot set the handler of signal {} (errno {}); please report it", number, errno);

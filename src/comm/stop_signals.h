@@ -1,6 +1,6 @@
 // How a run is asked to stop: SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP and SIGXCPU, by which schedulers, containers and
-// people tell that the machine is taken away (docs/signals.md). The control word carries the request to all ranks,
-// which save a checkpoint and leave with exit code 75; before the first step they end at once (startup_stop.h). More
+// people announce that the machine is taken away (docs/signals.md). The control word carries the request to all ranks,
+// which save a checkpoint and exit with code 75; before the first step they end at once (startup_stop.h). More
 // signals change nothing.
 #pragma once
 

@@ -16,10 +16,10 @@ namespace simclr {
 // One bit per core number of the node.
 using CoreMask = std::array<uint64_t, 64>;  // up to 4096 cores
 
-// What a rank tells the others about its place. Ranks are on one node when host and boot id are the same.
+// What a rank sends the others about its place. Ranks are on one node when host and boot id are the same.
 struct PlaceFacts {
   std::array<char, 64> host{};
-  std::array<char, 40> boot_id{};  // of the running kernel; empty where /proc does not tell
+  std::array<char, 40> boot_id{};  // of the running kernel; empty where /proc does not show it
   CoreMask allowed{};              // cores that this process may use
   int32_t launcher_cores = 0;      // cores that its parent (mpirun, srun) may use: what an unbound rank would see
 };
@@ -43,7 +43,7 @@ Topology make_topology(int rank, std::span<const PlaceFacts> places);
 // Threads for run.threads: the wanted number, or for 0 (auto) this rank's share of its cores, at least 1.
 int choose_threads(const Topology& topology, int wanted);
 
-// One text for the whole job when a rank may use fewer cores than the threads it wants (0: its share of the node).
+// One text for the whole job when a rank may use fewer cores than it starts threads (0: its share of the node).
 std::optional<std::string> binding_warning(const Topology& topology, int wanted);
 
 std::string host_name();

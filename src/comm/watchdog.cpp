@@ -55,16 +55,16 @@ std::string describe_early_end(const std::string& signal, bool has_run_folder) {
                      has_run_folder ? "" : " and before the run folder was open: status.json is not of this start");
 }
 
-constexpr double kSecondsForTheCulprit = 5;
+constexpr double kSelfReportGraceS = 5;
 
 std::atomic<Watchdog*> speaker = nullptr;  // that a process's last words ask, in whichever folder they are found
 bool claim_as_speaker() {
   Watchdog* const watchdog = speaker;
   return watchdog == nullptr || watchdog->claim_report();
 }
-constexpr double kSecondsToHearOfAStop = 5;    // for ranks that are alive: one look
-constexpr unsigned kSecondsForTheSpeaker = 3;  // whose exit makes the launcher end all
-constexpr double kPauseS = 0.2;                // between two looks at the signal of this process
+constexpr double kStopPropagationS = 5;  // for ranks that are alive: one look
+constexpr unsigned kReporterGraceS = 3;  // the rank that reports; its exit makes the launcher end all
+constexpr double kPauseS = 0.2;          // between two checks for a signal of this process
 
 }  // namespace
 
@@ -122,7 +122,7 @@ void Watchdog::run() {
   const double interval_s = board_->interval_s(options_.timeout_s);
   StallDetector detector(size, options_.timeout_s, interval_s, monotonic_seconds());
   std::vector<Pulse> pulses(size);
-  StartupStop startup_stop(kSecondsToHearOfAStop);
+  StartupStop startup_stop(kStopPropagationS);
   std::optional<double> leaving_since_s;
   uint64_t alive = 0;
   std::unique_lock lock(mutex_);
@@ -157,7 +157,7 @@ void Watchdog::run() {
         end_job(describe(*verdict, options_.hosts, options_.timeout_s, options_.setting), mine.step, true);
       if (const std::string error = communicator ? communicator->error() : ""; !error.empty())
         end_job(fmt::format("rank {} ({}): the communication between GPUs failed after step {}: {}; NCCL_DEBUG=INFO "
-                            "tells more, --resume auto goes on from the last checkpoint",
+                            "shows more, --resume auto continues from the last checkpoint",
                             board_->rank(), options_.hosts[board_->rank()], mine.step, error),
                 mine.step, true);
     }
@@ -173,14 +173,14 @@ void Watchdog::run() {
 
 void Watchdog::end_start(const std::string& signal, int64_t step) {
   limit_last_act(kStoppedExit);
-  if (board_->rank() != 0) ::sleep(kSecondsForTheSpeaker);
+  if (board_->rank() != 0) ::sleep(kReporterGraceS);
   if (board_->rank() == 0) {
     if (board_->claim_report()) {
       // The file first: the launcher may wait for nothing else, and a terminal can block.
       if (!options_.run_folder.empty()) write_status(RunState::kStopped, signal, step, ExitCode::kStopped);
       log_last_words(describe_early_end(signal, !options_.run_folder.empty()), LogLevel::kInfo);
     } else {
-      ::sleep(kSecondsForTheSpeaker);  // an error has come first: whoever reports it ends the job with its code
+      ::sleep(kReporterGraceS);  // an error has come first: the rank that reports it ends the job with its code
     }
   }
   ::_exit(kStoppedExit);
@@ -192,7 +192,7 @@ void Watchdog::write_status(RunState state, const std::string& reason, int64_t s
   status.rank = board_->rank();
   status.host = options_.hosts[board_->rank()];
   {
-    // try_lock: the main thread may have been in set_checkpoint when it stopped for ever.
+    // try_lock: the main thread may have been in set_checkpoint when it stopped responding.
     std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock) status.checkpoint = checkpoint_;
   }
@@ -246,10 +246,10 @@ bool StartDeadline::over_within(double seconds) {
   return over_;
 }
 
-// Nobody can be asked. SIGTERM may come from a launcher that removes the survivors of a dead rank, which takes it a
+// There is no board to ask. SIGTERM may come from a launcher that removes the survivors of a dead rank, which takes it a
 // second; and of several ranks that are asked, the first one shall speak for all.
 void StartDeadline::end_start(int signal) {
-  if ((signal == SIGTERM || options_.rank != 0) && over_within(kSecondsForTheSpeaker)) return;
+  if ((signal == SIGTERM || options_.rank != 0) && over_within(kReporterGraceS)) return;
   limit_last_act(kStoppedExit);
   log_last_words(describe_early_end(fmt::format("signal {} to rank {}", signal, options_.rank), false),
                  LogLevel::kInfo);
@@ -262,7 +262,7 @@ void StartDeadline::run() {
     if (const int signal = stop_signal(); signal != 0) return end_start(signal);
   }
   const bool waiting = heartbeat_.read().waiting;
-  if (waiting && over_within(kSecondsForTheCulprit + (options_.rank == 0 ? 0 : kSecondsForTheSpeaker))) return;
+  if (waiting && over_within(kSelfReportGraceS + (options_.rank == 0 ? 0 : kReporterGraceS))) return;
   limit_last_act(kExit);
   log_last_words(fmt::format(
       "rank {} ({}) is not done starting after {:g} s: {}, then start again", options_.rank, options_.host,

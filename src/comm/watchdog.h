@@ -1,6 +1,6 @@
 // The thread that ends the job when a rank is dead or stalled: a blocked collective cannot say who is missing. It
 // makes no MPI call. On a verdict the first rank that sees it writes one line (stderr and train.log) and status.json;
-// all ranks leave with _exit(4), and the launcher removes what cannot leave by itself. A stop that is asked for before
+// all ranks call _exit(4), and the launcher removes processes that cannot exit. A stop that is asked for before
 // the first step (startup_stop.h) ends the job the same way, with 75 and a line of rank 0.
 // Before there is a place where ranks can see each other, StartDeadline: no names, but no hang without end either.
 #pragma once
@@ -47,8 +47,8 @@ class Watchdog {
   // the ranks have agreed on such an end before.
   void leave_start();
 
-  // The run is over on all ranks, what is left is MPI_Finalize: from now on nobody watches this rank, and the thread
-  // only sees to it that stop() comes within timeout_s.
+  // The run is over on all ranks, what is left is MPI_Finalize: from now on this rank is not watched, and the thread
+  // only checks that stop() comes within timeout_s.
   void begin_shutdown();
   void stop();
 
@@ -72,8 +72,8 @@ class Watchdog {
   std::thread thread_;
 };
 
-// The same for the start, where nobody can be watched yet: when this object still lives after limit_s, its thread
-// writes one line that says whether this rank waits for others or is at work itself, and leaves with _exit(4). Makes no
+// The same for the start, when ranks cannot watch each other yet: when this object still lives after limit_s, its thread
+// writes one line that says whether this rank waits for others or is at work itself, and calls _exit(4). Makes no
 // MPI call, and may stand before MPI_Init. A rank that waits leaves five seconds later, so that one that is at work
 // itself comes first to say so; of those that wait, rank 0 speaks first. Time in which the process itself was stopped
 // does not count. A stop that is asked for ends the start within seconds, with 75.

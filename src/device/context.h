@@ -40,7 +40,7 @@ class Context {
 
   size_t allocated_bytes() const { return allocated_bytes_; }
 
-  // Null while nobody asks where the time goes. The profiler outlives its use here.
+  // Null unless the run is profiled. The profiler outlives its use here.
   Profiler* profiler() const { return profiler_; }
   void set_profiler(Profiler* profiler) { profiler_ = profiler; }
 

@@ -106,8 +106,8 @@ class CpuDevice final : public Device {
 
   // Large blocks are mapped, and asked for in pages of 2 MiB where the kernel gives those on demand: a convolution of
   // 512 channels touches more pages of 4 KiB than the processor remembers. And calloc refuses a block that is larger
-  // than the machine's memory, so that it could not be told from a run that does not fit as a whole:
-  // src/train/memory_check.h tells that, with what would fit.
+  // than the machine's memory, so that it could not be distinguished from a run that does not fit as a
+  // whole: src/train/memory_check.h reports that, with what fits.
   static Origin take(size_t bytes) noexcept {
     constexpr size_t kMapped = size_t{4} << 20;
     if (bytes < kMapped) return {.block = std::calloc(bytes, 1)};

@@ -156,7 +156,7 @@ GpuProbe probe_gpus() {
   const cudaError_t status = cudaGetDeviceCount(&probe.count);
   if (status != cudaSuccess) {
     probe.count = 0;
-    cudaGetLastError();  // the program goes on without a GPU
+    cudaGetLastError();  // the program continues without a GPU
     int driver = 0;
     const bool no_driver = cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0;
     probe.reason = no_driver ? "no NVIDIA driver is loaded" : cudaGetErrorString(status);

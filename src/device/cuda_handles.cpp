@@ -44,7 +44,7 @@ DeviceMemory make_device_memory(size_t bytes) {
   void* memory = nullptr;
   const cudaError_t status = cudaMalloc(&memory, bytes);
   if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // not sticky: the device can go on
+    cudaGetLastError();  // not sticky: the device remains usable
     size_t free = 0, total = 0;
     SIMCLR_CUDA(cudaMemGetInfo(&free, &total));
     fail(ExitCode::kDevice,

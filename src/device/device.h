@@ -29,7 +29,7 @@ class Upload {
  public:
   virtual ~Upload() = default;
   virtual std::byte* host() = 0;                       // waits until the last start() has left
-  virtual void start(void* device, size_t bytes) = 0;  // queues the copy of the first so many
+  virtual void start(void* device, size_t bytes) = 0;  // queues the copy of the first `bytes`
 };
 
 class Device {
@@ -54,8 +54,8 @@ class Device {
   virtual std::unique_ptr<Upload> make_upload(size_t bytes) = 0;
 
   virtual std::string model() const = 0;  // "CPU", "NVIDIA H200"
-  // "oneDNN 2.6.3 with AVX-512, channels in blocks of 16, bf16 by AVX512_BF16": what the bits of a result depend on beside the
-  // processor.
+  // "oneDNN 2.6.3 with AVX-512, channels in blocks of 16, bf16 by AVX512_BF16": what the bits depend on,
+  // next to the processor.
   virtual std::string library_version() const = 0;
 };
 
@@ -65,8 +65,8 @@ std::shared_ptr<Device> make_cpu_device(int threads, Precision precision = Preci
 // Why the CPU cannot compute in bf16, as the end of a sentence: "this processor has no AVX512_BF16". Empty: it can.
 std::string why_no_bfloat16();
 
-// The process ends by force, from another thread: whoever waits for a device from now on never returns. An aborted
-// communicator lets half-reduced numbers through, and nobody may write them to a file.
+// The process ends by force, from another thread: a thread that waits for a device from now on never returns. An aborted
+// communicator lets half-reduced numbers through, which must not reach a file.
 void hold_device_waits() noexcept;
 // Called after every wait for a device.
 void return_unless_held();

@@ -1,4 +1,4 @@
-// The processor as far as the bits of a result may depend on it: libraries choose their code by instruction set and
+// What the bits of a result may depend on in a processor: libraries choose their code by instruction set and
 // cache sizes. Compared between ranks at start and recorded in checkpoints.
 #pragma once
 

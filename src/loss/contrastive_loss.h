@@ -1,5 +1,5 @@
 // The training objective as the loop sees it: a number from the rank's projector outputs, and their gradient.
-// Everything that ranks exchange for it happens inside. Which objective it is stands in the settings; make_loss() knows
+// Everything that ranks exchange for it happens inside. The settings name the objective; make_loss() knows
 // them all.
 #pragma once
 
@@ -36,7 +36,7 @@ class ContrastiveLoss {
 
   // grad_z = dL/dz of the last forward()'s rows, through every role that a row plays on ANY rank. L is the global mean:
   // parameter gradients that follow from grad_z are summed over ranks, with no factor of W. Columns from C to the
-  // stride are set to zero. Once per forward(); z need not exist any more.
+  // stride are set to zero. Once per forward(); z is not read.
   virtual void backward(const Matrix& grad_z) = 0;
 
   // What the loss sees, one line for the start of the log.

@@ -10,7 +10,7 @@ namespace simclr {
 InfoNceProblem make_infonce_problem(const Collectives& collectives, const LossSettings& settings,
                                     const LossShape& shape);
 
-// For a profile: so many products of all anchors of this rank with all keys (one forward, two backward in the
+// For a profile: `products` products of all anchors of this rank with all keys (one forward, two backward in the
 // textbook's form), whatever an algorithm saves or computes again.
 Work infonce_work(const InfoNceProblem& problem, int products);
 

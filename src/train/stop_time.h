@@ -1,4 +1,4 @@
-// How long a stop would take, measured in the steps that are made: for whoever sets the grace period of a scheduler.
+// How long a stop takes, measured in the steps that are made: for the grace period that a scheduler has to give.
 #pragma once
 
 #include <cstdint>

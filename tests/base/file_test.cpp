@@ -65,7 +65,7 @@ TEST(DurableFile, NamesPathAndReason) {
   ASSERT_EQ(::mkfifo((folder.path() / "pipe").c_str(), 0600), 0);
   for (const auto& path : {folder.path(), folder.path() / "pipe"})
     expect_error([&] { write_file_durably(path, "x"); }, ExitCode::kOutput,
-                 HasSubstr(path.string() + ": it is no regular file"));
+                 HasSubstr(path.string() + ": it is not a regular file"));
   EXPECT_EQ(entries(folder.path()), 1) << "only the pipe";
 }
 

@@ -29,7 +29,7 @@ std::string refusal(const std::filesystem::path& folder) {
   return "";
 }
 
-TEST(FolderLock, TheSecondIsToldWhoHasIt) {
+TEST(FolderLock, TheSecondNamesTheOwner) {
   TemporaryFolder folder;
   const FolderLock first(folder.path());
   EXPECT_EQ(first.warning(), "");

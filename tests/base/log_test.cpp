@@ -109,7 +109,7 @@ TEST_F(LogTest, ColorsAreForTerminals) {
 TEST_F(LogTest, OtherRanksSayErrorsWithTheirName) {
   start(1, 2);
   open_log_file(folder_.path());
-  log_info("nobody hears this");
+  log_info("not printed");
   log_warning("nor this");
   log_error("broken");
   flush_log();
@@ -165,7 +165,7 @@ TEST_F(LogTest, AFullConsoleSurfacesAndAClosedOneDoesNot) {
   ::close(ends[0]);
   const auto old_handler = ::signal(SIGPIPE, SIG_IGN);
   start_log({.out_fd = ends[1], .error_fd = error_.fd()});
-  log_info("nobody reads this");
+  log_info("to a closed reader");
   EXPECT_NO_THROW(flush_log());
   ::signal(SIGPIPE, old_handler);
   ::close(ends[1]);

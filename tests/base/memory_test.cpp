@@ -56,7 +56,7 @@ TEST_F(AvailableMemory, IsWhatAGroupOfVersion1Leaves) {
   EXPECT_EQ(available(), 1999995);
 }
 
-TEST_F(AvailableMemory, IsZeroWhereNobodySays) {
+TEST_F(AvailableMemory, IsZeroWithoutASource) {
   std::filesystem::remove_all(root_);
   EXPECT_EQ(available(), 0);
 }
@@ -104,7 +104,7 @@ TEST_F(MemoryBounds, AreThoseOfAGroupOfVersion1) {
   EXPECT_EQ(memory_bounds(root_)[1].bytes, 2000100);
 }
 
-TEST_F(MemoryBounds, AreNoneWhereNobodySays) {
+TEST_F(MemoryBounds, AreNoneWithoutASource) {
   std::filesystem::remove_all(root_);
   EXPECT_TRUE(memory_bounds(root_).empty());
 }

@@ -79,7 +79,7 @@ TEST(ExactInfoNce, MatchesLongDouble) {
       const auto run = run_parts<ExactInfoNce>(view_pair(z, columns), settings);
       const std::string what = fmt::format("N={} C={} tau={} margin={} decoupled={}", images, columns,
                                            settings.temperature, settings.margin, settings.decoupled);
-      // A loss of about 0 that is no small one (decoupled: two large numbers cancel) is measured against 1.
+      // A loss of about 0 that is not small (decoupled: two large numbers cancel) is measured against 1.
       const double measure = settings.decoupled ? std::max(1.0, std::abs(static_cast<double>(expected.loss)))
                                                 : static_cast<double>(expected.loss);
       const double loss_error = std::abs(run.loss() - static_cast<double>(expected.loss)) / measure;

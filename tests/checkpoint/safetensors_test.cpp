@@ -196,7 +196,7 @@ TEST(Safetensors, RefusesPathsThatCannotBeAFile) {
   EXPECT_THAT(error_text([&] { write_two(folder.path() / "none/f"); }), HasSubstr("none/f: No such file or directory"));
   for (const std::filesystem::path& path :
        {folder.path(), folder.path() / "pipe", std::filesystem::path("/dev/full")}) {
-    EXPECT_THAT(error_text([&] { write_two(path); }), HasSubstr(path.string() + ": it is no regular file"));
+    EXPECT_THAT(error_text([&] { write_two(path); }), HasSubstr(path.string() + ": it is not a regular file"));
   }
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 2) << "nothing was left behind";
 }

@@ -33,7 +33,7 @@ std::vector<std::string> outcomes(int size, const std::function<void(Collectives
   return texts;
 }
 
-TEST(Agree, ReturnsWhenNobodyHasAnError) {
+TEST(Agree, ReturnsWhenNoRankHasAnError) {
   EXPECT_THAT(outcomes(3, [](Collectives& c) { agree(c, std::nullopt); }), ElementsAre("", "", ""));
 }
 
@@ -98,7 +98,7 @@ TEST(AgreeOn, ReturnsTheValueOrTheCaughtError) {
   EXPECT_EQ(as_error(std::make_exception_ptr(7)).code(), ExitCode::kOther);
 }
 
-TEST(RequireEqual, TellsWhichRanksHaveWhat) {
+TEST(RequireEqual, ListsWhichRanksHaveWhat) {
   EXPECT_THAT(outcomes(2, [](Collectives& c) { require_equal(c, ExitCode::kUsage, "version", "1.0", "-"); }),
               ElementsAre("", ""));
   const auto texts = outcomes(4, [](Collectives& c) {
@@ -228,7 +228,7 @@ TEST(ControlChannel, RefusesRanksAtDifferentSteps) {
     EXPECT_THROW(channel.post({.step = 3}), Error) << "a step was left out";
     channel.post({.step = 2});
     channel.post({.step = 3});
-    EXPECT_THROW(channel.post({.step = 4}), Error) << "nobody looked at step 1";
+    EXPECT_THROW(channel.post({.step = 4}), Error) << "step 1 was not read";
   });
 }
 

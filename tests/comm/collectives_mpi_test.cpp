@@ -174,7 +174,7 @@ TEST_F(MpiCollectivesTest, AddsInTreeOrder) {
     }
   }
   if (size >= 4) {
-    EXPECT_GT(differs_from_left_to_right, 100) << "the inputs do not tell one order from another";
+    EXPECT_GT(differs_from_left_to_right, 100) << "the inputs do not distinguish the orders";
   }
 }
 

@@ -71,7 +71,7 @@ TEST_F(DeviceAgreement, TheSameOneIsRefused) {
   EXPECT_THAT(refusal(DeviceChoice::kAuto), HasSubstr("ranks 0 and 1"));
 }
 
-// The first GPU that rank 0 sees is the second one of rank 1: only the UUID tells.
+// The first GPU that rank 0 sees is the second one of rank 1: only the UUID shows it.
 TEST_F(DeviceAgreement, TheSameOneUnderAnotherNumberIsRefused) {
   see("EMULATOR_DEVICES", "2");
   see("CUDA_VISIBLE_DEVICES", rank() == 0 ? "0,1" : "1,0");
@@ -91,13 +91,13 @@ TEST_F(DeviceAgreement, OnlySomeRanksHaveOne) {
   EXPECT_FALSE(decide(DeviceChoice::kCpu).cuda);
 }
 
-TEST_F(DeviceAgreement, NobodyHasOne) {
+TEST_F(DeviceAgreement, NoRankHasOne) {
   see("EMULATOR_NO_DEVICE", "device");
   const DeviceDecision decision = decide(DeviceChoice::kAuto);
   EXPECT_FALSE(decision.cuda);
   EXPECT_THAT(decision.sentence, AllOf(HasSubstr("no GPU: "), HasSubstr("computing on the CPU")));
   EXPECT_THAT(refusal(DeviceChoice::kCuda), HasSubstr("run.device: cuda, but there is no GPU"));
-  EXPECT_EQ(decide(DeviceChoice::kCpu).sentence, "") << "nobody wanted one";
+  EXPECT_EQ(decide(DeviceChoice::kCpu).sentence, "") << "none was asked for";
 }
 
 }  // namespace

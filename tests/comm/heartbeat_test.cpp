@@ -180,7 +180,7 @@ TEST(StallDetector, RanksThatLeftAreNotWatched) {
                          if (t > 3) p[0].left = p[1].left = p[2].left = true;
                        }),
             -1);
-  // The others have left, the last one waits for ever.
+  // The others have left, the last one waits forever.
   EXPECT_EQ(story.play(50,
                        [](int, auto& p) {
                          p[0].left = p[1].left = true;
@@ -195,7 +195,7 @@ TEST(StallDetector, ItsOwnStandstillIsNotHeldAgainstOthers) {
   EXPECT_EQ(story.play(20,
                        [&](int t, auto& p) {
                          if (t == 10)
-                           story.skip(3600);  // this process was stopped for an hour; the others have gone on
+                           story.skip(3600);  // this process was stopped for an hour; the others have continued
                          for (Pulse& pulse : p) t == 10 ? void() : work(pulse);
                        }),
             -1);

@@ -1,5 +1,5 @@
 // NcclCollectives between processes, one GPU each, with inputs that floats represent exactly, so that equality is ==;
-// the order of a sum with inputs whose rounding tells orders apart. StagedCollectives carries the host's memory, so its
+// the order of a sum with inputs whose rounding distinguishes orders. StagedCollectives carries the host's memory, so its
 // operations are in every check. Outputs start as NaN or 255.
 #include <gtest/gtest.h>
 
@@ -112,7 +112,7 @@ TEST_F(NcclCollectivesTest, SumAndScatterExactlyAtEveryLength) {
 }
 
 TEST_F(NcclCollectivesTest, AddInTheTreeOrder) {
-  if (!tree_is_possible()) GTEST_SKIP() << "an ordered sum wants a power of two of ranks";
+  if (!tree_is_possible()) GTEST_SKIP() << "an ordered sum requires a power of two of ranks";
   Collectives& c = ordered().staged;
   for (const int64_t count : kCounts) {
     // 1, 1e-7, 2e-7 ...: another order of additions rounds to other bits.
@@ -153,9 +153,9 @@ TEST_F(NcclCollectivesTest, GatherAndBroadcastBytesFloatsAndDoubles) {
   c.barrier();
 }
 
-// Sums beside the computation: what is queued after finish() sees them, whenever the streams run.
-TEST_F(NcclCollectivesTest, SumBucketsBesideTheComputation) {
-  if (!tree_is_possible()) GTEST_SKIP() << "an ordered sum wants a power of two of ranks";
+// Sums that overlap with the computation: what is queued after finish() sees them, whenever the streams run.
+TEST_F(NcclCollectivesTest, SumBucketsDuringTheComputation) {
+  if (!tree_is_possible()) GTEST_SKIP() << "an ordered sum requires a power of two of ranks";
   Gpu& gpu = ordered();
   const int64_t count = 10007, bucket = 1500;
   const std::vector<float> mine = values<float>(gpu.nccl->rank(), count);
@@ -169,7 +169,7 @@ TEST_F(NcclCollectivesTest, SumBucketsBesideTheComputation) {
     static int64_t end = 0;
     end = first == 9000 ? count : end;
     device.copy(gradients.as<float>().data() + first, ready.as<float>().data() + first,
-                static_cast<size_t>(end - first) * sizeof(float));  // queued: nobody has waited for it
+                static_cast<size_t>(end - first) * sizeof(float));  // queued: no one has waited for it
     end = first;
     reducer.ready_from(first);
   }
@@ -187,7 +187,7 @@ TEST_F(NcclCollectivesTest, SumBucketsBesideTheComputation) {
 
 // What is queued on the device's stream before an operation is seen by it, and it by what is queued after. Many times:
 // with streams that run at random moments, each is a chance to be early.
-TEST_F(NcclCollectivesTest, StandInTheOrderOfTheComputation) {
+TEST_F(NcclCollectivesTest, KeepTheOrderOfTheComputation) {
   Gpu& gpu = fastest();
   Device& device = gpu.context.device();
   const int64_t count = 100;

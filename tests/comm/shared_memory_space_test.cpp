@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 constexpr uint64_t kMebibyte = 1 << 20;
 
-TEST(SharedMemorySpace, TooLittleForMpiIsNamedWithTheWayOut) {
+TEST(SharedMemorySpace, TooLittleForMpiIsNamedWithTheRemedy) {
   const auto text = describe_shared_memory_shortage({.local_ranks = 2, .free_bytes = kMebibyte * 3 / 2});
   ASSERT_TRUE(text.has_value());
   EXPECT_THAT(*text, AllOf(HasSubstr("/dev/shm has 1.5 MiB free"), HasSubstr("the 2 ranks of this host want 8 MiB"),

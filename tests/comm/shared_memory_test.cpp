@@ -32,7 +32,7 @@ std::vector<std::string> names_left() {
   return names;
 }
 
-// Looks for names whenever rank 0 tells something: what stays if it is killed there.
+// Looks for names whenever rank 0 sends something: what stays if it is killed there.
 class Watched : public ForwardingCollectives {
  public:
   using ForwardingCollectives::ForwardingCollectives;
@@ -40,10 +40,10 @@ class Watched : public ForwardingCollectives {
     ForwardingCollectives::broadcast(data, root);
     barrier();
     if (names.empty()) names = names_left();
-    told.emplace_back(static_cast<const char*>(data.data));
+    sent.emplace_back(static_cast<const char*>(data.data));
     barrier();
   }
-  std::vector<std::string> names, told;
+  std::vector<std::string> names, sent;
 };
 
 // Each rank writes its place and reads those of the others.
@@ -62,7 +62,7 @@ TEST(SharedMemory, HasNoNameAtAnyTime) {
     Watched watched(c);
     expect_shared(c, share_memory(watched, 100));
     EXPECT_THAT(watched.names, IsEmpty());
-    EXPECT_THAT(watched.told,
+    EXPECT_THAT(watched.sent,
                 ElementsAre(HasSubstr(fmt::format("/proc/{}/fd/", ::getpid())), HasSubstr("/memfd:simclr-")));
   });
 }
@@ -83,12 +83,12 @@ TEST(SharedMemory, HasANameWhileItIsPassedOnByName) {
   run_ranks(3, [](Collectives& c) {
     Watched watched(c);
     expect_shared(c, share_memory(watched, 100, FoundBy::kName));
-    EXPECT_THAT(watched.names, ElementsAre(watched.told.at(0).substr(1))) << "else HasNoNameAtAnyTime proves nothing";
+    EXPECT_THAT(watched.names, ElementsAre(watched.sent.at(0).substr(1))) << "else HasNoNameAtAnyTime proves nothing";
     EXPECT_THAT(names_left(), IsEmpty());
   });
 }
 
-// Rank 1 is told of another process, as in a container of its own, where the number is somebody else's or nobody's.
+// Rank 1 gets the number of another process, as in a container of its own, where the number may belong to no process.
 class Elsewhere : public ForwardingCollectives {
  public:
   Elsewhere(Collectives& inner, std::string path) : ForwardingCollectives(inner), path_(std::move(path)) {}

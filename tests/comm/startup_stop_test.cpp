@@ -1,4 +1,4 @@
-// A stop before the first step, with a clock that the test turns: all ranks have to hear of it, and one that is gone
+// A stop before the first step, with a clock that the test turns: all ranks must know of it, and one that is gone
 // makes it a failure.
 #include "src/comm/startup_stop.h"
 
@@ -41,7 +41,7 @@ class Ranks {
   double now_s_ = 100;
 };
 
-TEST(StartupStop, NobodyAsks) {
+TEST(StartupStop, NoRankIsAsked) {
   Ranks ranks;
   ranks.gone[2] = true;  // the stall detector's matter
   for (int s = 0; s < 50; ++s) {
@@ -95,7 +95,7 @@ TEST(StartupStop, IsTheControlWordsMatterFromTheFirstStepOn) {
   EXPECT_EQ(describe_stop(ranks.pulses), "");
 }
 
-// A rank that has told of a stop waits; where another one was faster it trains on, and the control word has the stop.
+// A rank that has shown a stop waits; where another one was faster it trains on, and the control word has the stop.
 TEST(StartupStop, NoRankTrainsWhileAnotherOneEnds) {
   Ranks ranks;
   ranks.second();

@@ -1,4 +1,4 @@
-// The watchdog and a communicator of GPUs: an error that comes up by itself ends the job, with the reason before the
+// The watchdog and a communicator of GPUs: an asynchronous error ends the job, with the reason before the
 // abort, and a communicator that is let go is left alone.
 #include "src/comm/watchdog.h"
 
@@ -65,7 +65,7 @@ TEST(WatchdogDeathTest, AFailedCommunicatorEndsTheJob) {
                              "exited or there was a network error;[^\n]*\naborted"));
 }
 
-TEST(WatchdogDeathTest, AFailedCommunicatorStandsInStatusJson) {
+TEST(WatchdogDeathTest, AFailedCommunicatorIsInStatusJson) {
   GTEST_FLAG_SET(death_test_style, "fast");  // the folder is this process's
   const TemporaryFolder folder;
   EXPECT_EXIT(
@@ -92,7 +92,7 @@ TEST(Watchdog, LeavesACommunicatorAloneThatIsClosed) {
   EXPECT_EQ(job.communicator->questions, questions);
 }
 
-// A rank that was stopped in its start and goes on, as when a launcher ends the job with SIGCONT before SIGTERM, does
+// A rank that was stopped in its start and continues, as when a launcher ends the job with SIGCONT before SIGTERM, does
 // not accuse itself of the time in which it could do nothing.
 TEST(StartDeadline, DoesNotCountTheTimeInWhichItsProcessWasStopped) {
   const pid_t child = ::fork();

@@ -52,7 +52,7 @@ TEST(CudaDevice, GivesZeroedAlignedMemory) {
   EXPECT_EQ(context.allocate(0).data(), nullptr);
 }
 
-// Everything is queued on one stream: what comes later sees what came before, and the host's memory is its own again.
+// Everything is queued on one stream: later work sees earlier results, and the host's memory is its own again.
 TEST(CudaDevice, KeepsTheOrderOfCopies) {
   Context context(make_cuda_device({}));
   Device& device = context.device();
@@ -91,7 +91,7 @@ TEST(CudaDevice, BringsBackWhatWasThereWhenItWasAsked) {
   }
 }
 
-// host() may be filled anew at once: it waits until the memory has left.
+// host() may be filled again at once: it waits until the memory has left.
 TEST(CudaDevice, SendsWhatTheHostHadWhenItStarted) {
   Context context(make_cuda_device({}));
   Device& device = context.device();
@@ -129,7 +129,7 @@ TEST(CudaDevice, SaysHowMuchMemoryIsMissing) {
                   testing::Property(&Error::code, ExitCode::kDevice),
                   testing::Property(&Error::what,
                                     testing::AllOf(HasSubstr("1125899906842624 bytes"), HasSubstr("are free"))))));
-  EXPECT_THAT(download(context.device(), context.allocate(64)), Each(0.0F)) << "the device goes on";
+  EXPECT_THAT(download(context.device(), context.allocate(64)), Each(0.0F)) << "the device remains usable";
 }
 
 TEST(CudaDevice, KnowsItsLibrariesAndItsStorage) {
@@ -224,7 +224,7 @@ TEST(CudaErrors, NameLibraryCallAndPlace) {
   SIMCLR_CUDA(cudaSuccess);
 }
 
-// What is queued behind an aborted communicator runs on half of the data: nobody who waits for it may go on.
+// What is queued behind an aborted communicator runs on half of the data: no thread that waits for it may continue.
 class HoldDeviceWaits : public testing::Test {
  protected:
   // Runs `wait` in a process of its own after the waits were held, and lets that process end with 7 from another

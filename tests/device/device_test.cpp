@@ -32,7 +32,7 @@ TEST(Buffer, IsAlignedAndZero) {
         EXPECT_TRUE(std::all_of(all.begin(), all.end(), [](uint8_t v) { return v == 0; }));
       }
       for (const Buffer& buffer : buffers)
-        for (volatile uint8_t& v : buffer.as<uint8_t>()) v = 0xFF;  // volatile: written although nobody reads it
+        for (volatile uint8_t& v : buffer.as<uint8_t>()) v = 0xFF;  // volatile: written although it is not read
     }
   }
 }
@@ -95,7 +95,7 @@ TEST(Context, ReserveGrowsAndNeverShrinks) {
   EXPECT_GE(cpu.workspace_bytes, 5000U);
   EXPECT_GE(cpu.thread_scratch_bytes, 300U);
   EXPECT_TRUE(is_aligned(cpu.workspace));
-  // Every thread's scratch is aligned and its own to the last byte (the sanitizer build looks at the ends).
+  // Every thread's scratch is aligned and its own to the last byte (the sanitizer build checks the ends).
   for (int t = 0; t < 3; ++t) {
     EXPECT_TRUE(is_aligned(cpu.scratch_of(t)));
     std::fill_n(cpu.scratch_of(t), cpu.thread_scratch_bytes, static_cast<std::byte>(t + 1));

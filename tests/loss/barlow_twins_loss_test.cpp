@@ -45,7 +45,7 @@ TEST(BarlowTwinsLoss, AnyShardCountThatRanksDivideGivesTheSameNumbers) {
   }
 }
 
-// ---- schemes that look at one rank: training goes on, the loss falls ----
+// ---- schemes that look at one rank: training continues, the loss falls ----
 
 // Sums over images that the loss takes for global ones are those of this rank, times W.
 class OwnSums : public ForwardingCollectives {
@@ -71,7 +71,7 @@ struct Judgement {
   test::Comparison grad;
 };
 
-// The loss on 4 ranks whose collectives `wrap` changes; images a rank looks at: all, or its own.
+// The loss on 4 ranks whose collectives `wrap` changes; images a rank reads: all, or its own.
 template <typename WrapFn>
 Judgement judge(const char* name, WrapFn&& wrap, bool own_images = false) {
   constexpr int kRanks = 4;

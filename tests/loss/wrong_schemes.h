@@ -1,6 +1,6 @@
 // The ways in which contrastive losses of the field lose or scale gradients between ranks, each as a wrapper of
-// Collectives, so that it is the product's own loss that computes with them. What they have in common: training goes
-// on, the loss falls, and nothing shows it. wrong_schemes_test.cpp measures each and must catch it.
+// Collectives, so that it is the product's own loss that computes with them. What they have in common: training
+// continues, the loss falls, and nothing shows it. wrong_schemes_test.cpp measures each and must catch it.
 #pragma once
 
 #include <algorithm>

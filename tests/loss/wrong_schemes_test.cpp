@@ -19,7 +19,7 @@ constexpr int kRanks = 4;
 constexpr int64_t kBatch = 64, kShards = 8, kInputs = 24, kColumns = 16;
 constexpr double kTemperature = 0.1;
 
-// What a test of gradients must tell apart. The right scheme is off by 1e-12 and 1e-7 (float).
+// What a test of gradients must distinguish. The right scheme is off by 1e-12 and 1e-7 (float).
 constexpr double kDirectionLimit = 1e-9, kScaleLimit = 1e-5;
 
 struct Scheme {
@@ -154,7 +154,7 @@ TEST(WrongSchemes, FactorOnTheKeySide) {
   }
 }
 
-// The direction is right: only the length tells.
+// The direction is right: only the length shows it.
 TEST(WrongSchemes, FactorOnTheParameterGradient) {
   for (const float factor : {static_cast<float>(kRanks), 1.0F / kRanks}) {
     const Judgement j =
