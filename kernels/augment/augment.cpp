@@ -6,6 +6,7 @@
 
 #include "kernels/augment/augment_ops.h"
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr {
 namespace {
@@ -40,12 +41,12 @@ std::array<JitterOp, 4> jitter_order(uint32_t index) {
 
 // torchvision RandomResizedCrop.get_params after its ten tries: the largest centered box of an allowed ratio.
 CropBox fallback_crop(const std::array<double, 2>& ratio, int64_t height, int64_t width) {
-  const double image_ratio = static_cast<double>(width) / static_cast<double>(height);
+  const double image_ratio = as_double(width) / as_double(height);
   CropBox box{.top = 0, .left = 0, .height = height, .width = width};
   if (image_ratio < ratio[0]) {
-    box.height = std::llrint(static_cast<double>(width) / ratio[0]);
+    box.height = std::llrint(as_double(width) / ratio[0]);
   } else if (image_ratio > ratio[1]) {
-    box.width = std::llrint(static_cast<double>(height) * ratio[1]);
+    box.width = std::llrint(as_double(height) * ratio[1]);
   }
   box.height = std::clamp<int64_t>(box.height, 1, height);  // torchvision could return 0 here
   box.width = std::clamp<int64_t>(box.width, 1, width);
@@ -55,7 +56,7 @@ CropBox fallback_crop(const std::array<double, 2>& ratio, int64_t height, int64_
 }
 
 CropBox draw_crop(const ViewParams& params, PhiloxKey key, ViewId id, int64_t height, int64_t width) {
-  const double area = static_cast<double>(height * width);
+  const double area = as_double(height * width);
   const double log_low = std::log(params.crop_ratio[0]), log_high = std::log(params.crop_ratio[1]);
   for (uint32_t t = 0; t < kCropTries; ++t) {
     const PhiloxCounter word = philox4x32({kFirstCropBlock + t, id.view, id.sample, id.epoch}, key);
@@ -75,8 +76,7 @@ void check_call(const PlanarImage& image, const ViewParams& params, std::span<st
                    (params.blur_taps / 2 < params.size || params.blur_probability <= 0),
                "size {}, blur kernel {}", params.size, params.blur_taps);
   const int64_t needed = view_scratch_bytes(params, image.height, image.width);
-  SIMCLR_CHECK(static_cast<int64_t>(scratch.size()) >= needed, "scratch has {} bytes, {} are needed", scratch.size(),
-               needed);
+  SIMCLR_CHECK(std::ssize(scratch) >= needed, "scratch has {} bytes, {} are needed", scratch.size(), needed);
 }
 
 void apply_jitter(const ViewDraw& draw, int64_t pixels, float* x) {

@@ -54,8 +54,8 @@ void render_views(const Exec& exec, const ViewParams& params, std::span<const ui
   SIMCLR_CHECK(images.is_in(image_layout_of(exec)) && images.channels == 3 && images.height == params.size &&
                    images.width == params.size,
                "views of {} pixels as [{}, {}, {}]", params.size, images.channels, images.height, images.width);
-  SIMCLR_CHECK(images.shards * images.samples == static_cast<int64_t>(jobs.jobs.size()), "{} jobs for {}x{} views",
-               jobs.jobs.size(), images.shards, images.samples);
+  SIMCLR_CHECK(images.shards * images.samples == std::ssize(jobs.jobs), "{} jobs for {}x{} views", jobs.jobs.size(),
+               images.shards, images.samples);
   SIMCLR_CHECK(jobs.jobs.empty() || jobs.on_device != nullptr, "the jobs are not on the device");
   for (const ViewJob& job : jobs.jobs) {
     if (job.height != 0 || job.width != 0) check_job(job, params, sources.size());

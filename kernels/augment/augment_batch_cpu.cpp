@@ -13,7 +13,7 @@ ScratchNeed render_views_scratch(const CpuExec&, const ViewParams& params, int64
 void render_views(const CpuExec& exec, const ViewParams& params, const uint8_t* sources, const ViewJobs& jobs,
                   const Images& images) {
   const auto views = images.as<float>();
-  parallel_for(exec, static_cast<int64_t>(jobs.jobs.size()), [&](int64_t k, int thread) {
+  parallel_for(exec, std::ssize(jobs.jobs), [&](int64_t k, int thread) {
     const ViewJob& job = jobs.jobs[k];
     float* out = views.sample(k);  // [3, size, size]
     if (job.height == 0) {

@@ -65,7 +65,7 @@ int64_t most_shared_bytes() {
 }
 
 int64_t bytes_of(const ViewLayout& layout) {
-  return layout.floats * static_cast<int64_t>(sizeof(float));
+  return layout.floats * int64_t{sizeof(float)};
 }
 
 Taps most_taps(std::span<const ViewJob> jobs, int64_t size) {
@@ -80,18 +80,17 @@ Taps most_taps(std::span<const ViewJob> jobs, int64_t size) {
 
 template <typename T>
 void render(const CudaExec& exec, const uint8_t* sources, const ViewJobs& jobs, const ViewStepParams& how, T* images) {
-  const auto views = static_cast<int64_t>(jobs.jobs.size());
+  const auto views = std::ssize(jobs.jobs);
   auto* out = reinterpret_cast<Pixel<T>*>(images);
   if (bytes_of(how.at) <= most_shared_bytes()) {
-    const Grid grid{.blocks = static_cast<unsigned>(views),
-                    .threads = kViewThreads,
-                    .shared_bytes = static_cast<size_t>(bytes_of(how.at))};
+    const Grid grid{
+        .blocks = blocks_of(views), .threads = kViewThreads, .shared_bytes = static_cast<size_t>(bytes_of(how.at))};
     launch(exec, "render_views", grid, render_kernel<T, true>, sources, jobs.on_device, views, how, nullptr, out);
     return;
   }
   const int64_t slots = std::min(views, kMostSlots);
   auto* workspace = workspace_as<float>(exec, slots * how.at.floats);
-  launch(exec, "render_views in the workspace", {.blocks = static_cast<unsigned>(slots), .threads = kViewThreads},
+  launch(exec, "render_views in the workspace", {.blocks = blocks_of(slots), .threads = kViewThreads},
          render_kernel<T, false>, sources, jobs.on_device, views, how, workspace, out);
 }
 

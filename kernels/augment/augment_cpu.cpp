@@ -5,6 +5,7 @@
 
 #include "kernels/augment/augment_ops.h"
 #include "kernels/augment/pixel.h"
+#include "kernels/common/numbers.h"
 #include "kernels/common/parallel.h"
 
 namespace simclr {
@@ -32,12 +33,12 @@ double mean_gray(const float* x, int64_t pixels) {
     for (int64_t l = 0; i < end; ++i, ++l) lane[l] += gray_of(r[i], g[i], b[i]);
     for (int64_t l = 0; l < kLanes; ++l) sum += lane[l];
   }
-  return sum / static_cast<double>(pixels);
+  return sum / as_double(pixels);
 }
 
 SIMCLR_MULTIVERSION
 void adjust_contrast(float* x, int64_t pixels, float factor) {
-  const float offset = (1 - factor) * static_cast<float>(mean_gray(x, pixels));
+  const float offset = (1 - factor) * to_float(mean_gray(x, pixels));
   for (int64_t i = 0; i < 3 * pixels; ++i) x[i] = clamp01(factor * x[i] + offset);
 }
 
@@ -84,7 +85,7 @@ void to_grayscale(float* x, int64_t pixels) {
 }
 
 int64_t blur_scratch_bytes(int64_t size, int64_t taps) {
-  return static_cast<int64_t>(sizeof(float)) * (size * size + size + 2 * (taps / 2) + taps);
+  return int64_t{sizeof(float)} * (size * size + size + 2 * (taps / 2) + taps);
 }
 
 SIMCLR_MULTIVERSION
@@ -95,12 +96,12 @@ void gaussian_blur(float* x, int64_t size, int64_t taps, float sigma, std::byte*
   float* const weight = padded + size + 2 * half;           // [taps]
   double sum = 0;
   for (int64_t t = 0; t < taps; ++t) {
-    const double d = static_cast<double>(t - half) / static_cast<double>(sigma);
+    const double d = as_double(t - half) / as_double(sigma);
     const double w = std::exp(-0.5 * d * d);
-    weight[t] = static_cast<float>(w);
+    weight[t] = to_float(w);
     sum += w;
   }
-  for (int64_t t = 0; t < taps; ++t) weight[t] = static_cast<float>(weight[t] / sum);
+  for (int64_t t = 0; t < taps; ++t) weight[t] = to_float(weight[t] / sum);
 
   for (int64_t c = 0; c < 3; ++c) {
     float* const plane = x + c * size * size;

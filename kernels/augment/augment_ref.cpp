@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/augment/augment_ops.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr {
 namespace {
@@ -24,9 +25,9 @@ Rgb blend(double factor, const Rgb& p, double other) {
 
 // Weight of input q for output i: the triangle filter, not normalized.
 double triangle(int64_t q, int64_t i, int64_t extent, int64_t size) {
-  const double step = static_cast<double>(extent) / static_cast<double>(size);
-  const double center = (static_cast<double>(i) + 0.5) * step;
-  return std::max(0.0, 1 - std::abs(static_cast<double>(q) + 0.5 - center) / std::max(1.0, step));
+  const double step = as_double(extent) / as_double(size);
+  const double center = (as_double(i) + 0.5) * step;
+  return std::max(0.0, 1 - std::abs(as_double(q) + 0.5 - center) / std::max(1.0, step));
 }
 
 Pixels crop_ref(const PlanarImage& image, const CropBox& crop, bool flip, int64_t size) {
@@ -82,7 +83,7 @@ Rgb turn_hue(const Rgb& p, double turn) {
 void jitter_ref(const ViewDraw& draw, Pixels& pixels) {
   for (const JitterOp op : draw.order) {
     double mean = 0;
-    for (const Rgb& p : pixels) mean += gray_of(p) / static_cast<double>(pixels.size());
+    for (const Rgb& p : pixels) mean += gray_of(p) / as_double(pixels.size());
     for (Rgb& p : pixels) {
       if (op == JitterOp::kBrightness) p = blend(draw.brightness, p, 0);
       if (op == JitterOp::kContrast) p = blend(draw.contrast, p, mean);
@@ -101,7 +102,7 @@ Pixels blur_ref(const Pixels& in, int64_t size, int64_t taps, double sigma) {
       double weights = 0;
       for (int64_t v = -(taps / 2); v <= taps / 2; ++v) {
         for (int64_t u = -(taps / 2); u <= taps / 2; ++u) {
-          const double w = std::exp(-0.5 * static_cast<double>(u * u + v * v) / (sigma * sigma));
+          const double w = std::exp(-0.5 * as_double(u * u + v * v) / (sigma * sigma));
           const Rgb& p = in[mirrored(y + v) * size + mirrored(x + u)];
           sum = {sum.r + w * p.r, sum.g + w * p.g, sum.b + w * p.b};
           weights += w;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/augment/augment_ops.h"
+#include "kernels/common/numbers.h"
 #include "kernels/common/parallel.h"
 
 namespace simclr {
@@ -23,14 +24,14 @@ struct RowBlend {
     const uint8_t* __restrict a = in.rows;
     const uint8_t* __restrict b = in.rows + in.rows_apart;
     const float wa = in.weight[0], wb = in.weight[in.weights_apart];
-    for (int64_t i = 0; i < columns; ++i) y[i] = wa * static_cast<float>(a[i]) + wb * static_cast<float>(b[i]);
+    for (int64_t i = 0; i < columns; ++i) y[i] = wa * to_float(a[i]) + wb * to_float(b[i]);
     return;
   }
   std::fill_n(y, columns, 0.0f);
   for (int64_t t = 0; t < in.taps; ++t) {
     const uint8_t* __restrict a = in.rows + t * in.rows_apart;
     const float w = in.weight[t * in.weights_apart];
-    for (int64_t i = 0; i < columns; ++i) y[i] += w * static_cast<float>(a[i]);
+    for (int64_t i = 0; i < columns; ++i) y[i] += w * to_float(a[i]);
   }
 }
 
@@ -49,29 +50,28 @@ ColumnRange columns_of(const CropBox& crop, int64_t width) {
 }  // namespace
 
 int64_t resample_taps(int64_t extent, int64_t size) {
-  const double support = std::max(1.0, static_cast<double>(extent) / static_cast<double>(size));
+  const double support = std::max(1.0, as_double(extent) / as_double(size));
   return std::min<int64_t>(static_cast<int64_t>(std::ceil(2 * support)), extent);
 }
 
 void fill_resample_table(int64_t extent, int64_t size, double scale, bool reversed, const ResampleTable& table) {
-  const double step = static_cast<double>(extent) / static_cast<double>(size);
+  const double step = as_double(extent) / as_double(size);
   const double support = std::max(1.0, step), inverse_support = 1 / support;
   for (int64_t i = 0; i < size; ++i) {
-    const double center = (static_cast<double>(i) + 0.5) * step;
+    const double center = (as_double(i) + 0.5) * step;
     const int64_t nearest_low = static_cast<int64_t>(std::floor(center - support + 0.5));
     const int64_t first = std::clamp<int64_t>(nearest_low, 0, extent - table.taps);
     const int64_t column = reversed ? size - 1 - i : i;
     double sum = 0;
     for (int64_t t = 0; t < table.taps; ++t) {
-      const double weight =
-          std::max(0.0, 1 - std::abs(static_cast<double>(first + t) + 0.5 - center) * inverse_support);
+      const double weight = std::max(0.0, 1 - std::abs(as_double(first + t) + 0.5 - center) * inverse_support);
       sum += weight;
-      table.weight[t * size + column] = static_cast<float>(weight);
+      table.weight[t * size + column] = to_float(weight);
     }
     const double factor = scale / sum;
     for (int64_t t = 0; t < table.taps; ++t) {
       float& weight = table.weight[t * size + column];
-      weight = static_cast<float>(weight * factor);
+      weight = to_float(weight * factor);
     }
     table.first[column] = static_cast<int32_t>(first);
   }
@@ -79,7 +79,7 @@ void fill_resample_table(int64_t extent, int64_t size, double scale, bool revers
 
 int64_t resized_crop_scratch_bytes(int64_t height, int64_t width, int64_t size) {
   const int64_t table = size * (1 + resample_taps(height, size)) + size * (1 + resample_taps(width, size));
-  return static_cast<int64_t>(sizeof(float)) * (3 * size * width + table);
+  return int64_t{sizeof(float)} * (3 * size * width + table);
 }
 
 SIMCLR_MULTIVERSION

@@ -6,6 +6,7 @@
 
 #include "kernels/augment/augment_ops.h"
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr {
 namespace {
@@ -38,7 +39,7 @@ void resize_image(const PlanarImage& image, int64_t height, int64_t width, uint8
       for (int64_t t = 0; t < rows.taps; ++t) {
         const uint8_t* source = image.row(c, rows.first[row] + t);
         const float w = rows.weight[t * height + row];
-        for (int64_t i = 0; i < image.width; ++i) x[i] += w * static_cast<float>(source[i]);
+        for (int64_t i = 0; i < image.width; ++i) x[i] += w * to_float(source[i]);
       }
       std::fill_n(y, width, 0.0f);
       for (int64_t t = 0; t < columns.taps; ++t) {

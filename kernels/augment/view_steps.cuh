@@ -8,6 +8,7 @@
 #include "kernels/augment/augment_batch.h"
 #include "kernels/augment/pixel.h"
 #include "kernels/common/block_sum.cuh"
+#include "kernels/common/numbers.h"
 #include "kernels/common/storage.cuh"
 
 namespace simclr::detail {
@@ -29,11 +30,11 @@ struct ViewStepParams {
 // f(pixel) for the pixels of this thread.
 template <typename F>
 __device__ void for_own_pixels(int pixels, F f) {
-  for (int p = static_cast<int>(threadIdx.x); p < pixels; p += static_cast<int>(blockDim.x)) f(p);
+  for (int p = threadIdx.x; p < pixels; p += static_cast<int>(blockDim.x)) f(p);
 }
 
 __device__ inline int taps_of(int extent, int size) {
-  const double support = fmax(1.0, static_cast<double>(extent) / static_cast<double>(size));
+  const double support = fmax(1.0, as_double(extent) / as_double(size));
   const int taps = static_cast<int>(ceil(2 * support));
   return taps < extent ? taps : extent;
 }
@@ -41,21 +42,21 @@ __device__ inline int taps_of(int extent, int size) {
 // Entry i of a table: see fill_resample_table, whose arithmetic this is. place: where the output goes.
 __device__ inline void fill_entry(int i, int extent, int size, int taps, double scale, int place, float* weight,
                                   int* first) {
-  const double step = static_cast<double>(extent) / static_cast<double>(size);
+  const double step = as_double(extent) / as_double(size);
   const double support = fmax(1.0, step), inverse_support = 1 / support;
-  const double center = __dmul_rn(static_cast<double>(i) + 0.5, step);  // not fused into what follows
+  const double center = __dmul_rn(as_double(i) + 0.5, step);  // not fused into what follows
   const int low = static_cast<int>(floor(center - support + 0.5));
   const int begin = low < 0 ? 0 : low > extent - taps ? extent - taps : low;
   double sum = 0;
   for (int t = 0; t < taps; ++t) {
-    const double w = fmax(0.0, 1 - fabs(static_cast<double>(begin + t) + 0.5 - center) * inverse_support);
+    const double w = fmax(0.0, 1 - fabs(as_double(begin + t) + 0.5 - center) * inverse_support);
     sum += w;
-    weight[t * size + place] = static_cast<float>(w);
+    weight[t * size + place] = to_float(w);
   }
   const double factor = scale / sum;
   for (int t = 0; t < taps; ++t) {
     float& w = weight[t * size + place];
-    w = static_cast<float>(w * factor);
+    w = to_float(w * factor);
   }
   first[place] = begin;
 }
@@ -70,7 +71,7 @@ __device__ inline void crop_and_resize(const uint8_t* image, const ViewJob& job,
   float* column_weight = memory + how.at.column_weight;  // [column_taps, size]
   int* row_first = reinterpret_cast<int*>(memory + how.at.row_first);
   int* column_first = reinterpret_cast<int*>(memory + how.at.column_first);
-  for (int k = static_cast<int>(threadIdx.x); k < 2 * size; k += static_cast<int>(blockDim.x)) {
+  for (int k = threadIdx.x; k < 2 * size; k += static_cast<int>(blockDim.x)) {
     if (k < size) {
       fill_entry(k, crop_height, size, row_taps, 1.0 / 255, k, row_weight, row_first);
     } else {
@@ -90,7 +91,7 @@ __device__ inline void crop_and_resize(const uint8_t* image, const ViewJob& job,
         float blended = 0;  // down a column of the image
         const uint8_t* down = source + t;
         for (int u = 0; u < row_taps; ++u, down += width) {
-          blended += row_weight[u * size + row] * static_cast<float>(*down);
+          blended += row_weight[u * size + row] * to_float(*down);
         }
         sum += column_weight[t * size + column] * blended;
       }
@@ -114,8 +115,8 @@ __device__ inline float gray_at(const float* x, int pixels, int p) {
 __device__ inline void adjust_contrast_of(float* x, int pixels, float factor, double* of_warp) {
   double partial = 0;
   for_own_pixels(pixels, [&](int p) { partial += gray_at(x, pixels, p); });
-  const double mean = block_reduce(partial, Add(), of_warp) / static_cast<double>(pixels);
-  const float offset = (1 - factor) * static_cast<float>(mean);
+  const double mean = block_reduce(partial, Add(), of_warp) / as_double(pixels);
+  const float offset = (1 - factor) * to_float(mean);
   change_channels(x, pixels, [=](float v) { return clamp01(factor * v + offset); });
 }
 
@@ -169,13 +170,13 @@ __device__ inline void to_grayscale_of(float* x, int pixels) {
 __device__ inline void gaussian_blur_of(float* x, int size, int taps, float sigma, float* weight, float* across) {
   const int half = taps / 2, pixels = size * size;
   const auto bell = [=](int t) {
-    const double d = static_cast<double>(t - half) / static_cast<double>(sigma);
+    const double d = as_double(t - half) / as_double(sigma);
     return exp(-0.5 * d * d);
   };
-  for (int t = static_cast<int>(threadIdx.x); t < taps; t += static_cast<int>(blockDim.x)) {
+  for (int t = threadIdx.x; t < taps; t += static_cast<int>(blockDim.x)) {
     double sum = 0;
     for (int u = 0; u < taps; ++u) sum += bell(u);
-    weight[t] = static_cast<float>(static_cast<float>(bell(t)) / sum);
+    weight[t] = to_float(to_float(bell(t)) / sum);
   }
   for (int c = 0; c < 3; ++c) {
     float* plane = x + c * pixels;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/barlow_twins/barlow_twins_device.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr {
 namespace {
@@ -40,8 +41,8 @@ ScratchNeed barlow_twins_scratch(const BarlowTwinsProblem& p) {
   const int64_t sums = waiting * aligned_elements(barlow_twins::cuda_block_rows(p.columns), p.columns);
   const int64_t block_sums = waiting * aligned_elements(kBlock, p.columns);
   const int64_t block_grad_y = aligned_elements(p.shard_images, kBlock);
-  return {.workspace_bytes = static_cast<size_t>(std::max({statistics, grad_y, sums})) * sizeof(float),
-          .thread_bytes = static_cast<size_t>(std::max(block_sums, block_grad_y)) * sizeof(float)};
+  return {.workspace_bytes = bytes_of<float>(std::max({statistics, grad_y, sums})),
+          .thread_bytes = bytes_of<float>(std::max(block_sums, block_grad_y))};
 }
 
 void barlow_twins_sums(const Exec& exec, const ConstMatrix& z, const BarlowTwinsProblem& p, double* sums) {

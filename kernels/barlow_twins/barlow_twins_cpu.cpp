@@ -6,6 +6,7 @@
 #include "kernels/barlow_twins/barlow_twins_device.h"
 #include "kernels/common/bfloat16.h"
 #include "kernels/common/gemm.h"
+#include "kernels/common/numbers.h"
 #include "kernels/common/ordered_tree.h"
 #include "kernels/common/parallel.h"
 
@@ -20,7 +21,7 @@ int64_t columns_from(const BarlowTwinsProblem& p, int64_t first) {
 }
 
 float* thread_floats(const CpuExec& exec, int thread, int64_t count) {
-  SIMCLR_CHECK(static_cast<size_t>(count) * sizeof(float) <= exec.thread_scratch_bytes,
+  SIMCLR_CHECK(bytes_of<float>(count) <= exec.thread_scratch_bytes,
                "op needs {} floats of a thread's scratch, {} bytes are there", count, exec.thread_scratch_bytes);
   return reinterpret_cast<float*>(exec.scratch_of(thread));
 }
@@ -37,7 +38,7 @@ void sum_columns(const CpuExec& exec, const ConstMatrix& z, const BarlowTwinsPro
       std::fill_n(sum, columns, 0.0);
       for (int64_t i = 0; i < n; ++i) {
         const T* row = z.row(part * n + i).as<T>();
-        for (int64_t c = 0; c < columns; ++c) sum[c] += term(static_cast<double>(as_float(row[c])), view + c);
+        for (int64_t c = 0; c < columns; ++c) sum[c] += term(as_double(as_float(row[c])), view + c);
       }
     });
   });
@@ -51,9 +52,9 @@ double sum_of_squares(const float* row, int64_t count) {
   double lane[kLanes] = {};
   int64_t j = 0;
   for (; j + kLanes <= count; j += kLanes) {
-    for (int64_t l = 0; l < kLanes; ++l) lane[l] += static_cast<double>(row[j + l]) * static_cast<double>(row[j + l]);
+    for (int64_t l = 0; l < kLanes; ++l) lane[l] += as_double(row[j + l]) * as_double(row[j + l]);
   }
-  for (int64_t l = 0; j + l < count; ++l) lane[l] += static_cast<double>(row[j + l]) * static_cast<double>(row[j + l]);
+  for (int64_t l = 0; j + l < count; ++l) lane[l] += as_double(row[j + l]) * as_double(row[j + l]);
   ordered_tree_sum<double>([&](int64_t l) { return lane + l; }, kLanes, 0, 1);
   return lane[0];
 }
@@ -66,7 +67,7 @@ void sums(const CpuExec& exec, const ConstMatrix& z, const BarlowTwinsProblem& p
 
 void square_sums(const CpuExec& exec, const ConstMatrix& z, const BarlowTwinsProblem& p, const double* sums,
                  double* squares) {
-  const auto batch = static_cast<double>(p.batch);
+  const auto batch = as_double(p.batch);
   double* mean = squares;  // until the sums are there
   for (int64_t k = 0; k < 2 * p.columns; ++k) mean[k] = sums[k] / batch;
   sum_columns(exec, z, p, squares, [mean](double value, int64_t k) { return (value - mean[k]) * (value - mean[k]); });
@@ -75,7 +76,7 @@ void square_sums(const CpuExec& exec, const ConstMatrix& z, const BarlowTwinsPro
 void standardize(const CpuExec& exec, const ConstMatrix& z, const BarlowTwinsProblem& p, const double* sums,
                  const double* squares, const FloatMatrix& y, double* inv_std) {
   const int64_t n = p.shard_images;
-  const auto batch = static_cast<double>(p.batch);
+  const auto batch = as_double(p.batch);
   double* means = workspace_as<double>(exec, 2 * p.columns);  // [2, C]
   for (int64_t k = 0; k < 2 * p.columns; ++k) {
     means[k] = sums[k] / batch;
@@ -88,8 +89,7 @@ void standardize(const CpuExec& exec, const ConstMatrix& z, const BarlowTwinsPro
       for (int64_t i = part * n; i < (part + 1) * n; ++i) {
         const T* from = z.row(i).as<T>();
         float* to = y.row(i);
-        for (int64_t c = 0; c < p.columns; ++c)
-          to[c] = static_cast<float>((static_cast<double>(as_float(from[c])) - mean[c]) * inverse[c]);
+        for (int64_t c = 0; c < p.columns; ++c) to[c] = to_float((as_double(as_float(from[c])) - mean[c]) * inverse[c]);
       }
     });
   });
@@ -119,8 +119,8 @@ void products(const CpuExec& exec, const ConstFloatMatrix& y, const BarlowTwinsP
 
 void loss(const CpuExec& exec, const BarlowTwinsProblem& p, float* c, double* radial, double* loss) {
   const int64_t columns = p.columns;
-  const double per_image = 1 / static_cast<double>(p.batch);
-  const auto diagonal = [&](int64_t i) { return static_cast<double>(c[i * columns + i]) * per_image; };  // c_ii
+  const double per_image = 1 / as_double(p.batch);
+  const auto diagonal = [&](int64_t i) { return as_double(c[i * columns + i]) * per_image; };  // c_ii
   // 1/B sum of G_ij c_ij over a row or column with diagonal d, `squares` the sum of the others' (B c_ij)^2
   const auto radial_of = [&](double d, double squares) {
     return 2 * p.scale * per_image * (p.lambda * squares * per_image * per_image + (d - 1) * d);
@@ -131,7 +131,7 @@ void loss(const CpuExec& exec, const BarlowTwinsProblem& p, float* c, double* ra
     const int64_t first = block * kBlock, count = columns_from(p, first);
     double squares[kBlock] = {};
     const auto add = [&](const float* row, int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) squares[k] += static_cast<double>(row[k]) * static_cast<double>(row[k]);
+      for (int64_t k = begin; k < end; ++k) squares[k] += as_double(row[k]) * as_double(row[k]);
     };
     for (int64_t i = 0; i < columns; ++i) {
       const float* row = c + i * columns + first;
@@ -152,8 +152,8 @@ void loss(const CpuExec& exec, const BarlowTwinsProblem& p, float* c, double* ra
       const double squares = sum_of_squares(row, columns);
       losses[i] = (d - 1) * (d - 1) + p.lambda * squares * per_image * per_image;
       radial[i] = radial_of(d, squares);
-      for (int64_t j = 0; j < columns; ++j) row[j] = static_cast<float>(static_cast<double>(row[j]) * to_grad);
-      row[i] = static_cast<float>(2 * p.scale * per_image * (d - 1));
+      for (int64_t j = 0; j < columns; ++j) row[j] = to_float(as_double(row[j]) * to_grad);
+      row[i] = to_float(2 * p.scale * per_image * (d - 1));
     }
   });
   double sum = 0;
@@ -182,8 +182,8 @@ void backward(const CpuExec& exec, const ConstFloatMatrix& y, const BarlowTwinsP
         const float* g_row = grad_y.row(i);
         T* row = grad_z.row(part * n + i).as<T>();
         for (int64_t k = 0; k < count; ++k)
-          row[first + k] = element_of<T>(static_cast<float>(
-              inverse[k] * (static_cast<double>(g_row[k]) - static_cast<double>(y_row[k]) * along_y[k])));
+          row[first + k] =
+              element_of<T>(to_float(inverse[k] * (as_double(g_row[k]) - as_double(y_row[k]) * along_y[k])));
         if (first + count == columns) std::fill(row + columns, row + grad_z.stride, T{});
       }
     });

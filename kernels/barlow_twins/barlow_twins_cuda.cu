@@ -6,6 +6,7 @@
 #include "kernels/common/block_sum.cuh"
 #include "kernels/common/cuda_check.h"
 #include "kernels/common/launch.cuh"
+#include "kernels/common/numbers.h"
 #include "kernels/common/ordered_tree.cuh"
 #include "kernels/common/storage.cuh"
 
@@ -22,7 +23,7 @@ struct Shape {
 };
 
 Shape shape_of(const ConstMatrix& m, const BarlowTwinsProblem& p) {
-  return {p.shard_images, p.columns, m.stride, static_cast<double>(p.batch)};
+  return {p.shard_images, p.columns, m.stride, as_double(p.batch)};
 }
 
 // A block for each tile of columns in each part; `parts` may be one.
@@ -37,7 +38,7 @@ __device__ int64_t column_of_thread() {
 
 // The sum over the lanes of a column, for lane 0. Every thread of the block takes part.
 __device__ double add_lanes(double value, double (&shared)[kLanes][kTileColumns]) {
-  const int column = static_cast<int>(threadIdx.x), lane = static_cast<int>(threadIdx.y);
+  const int column = threadIdx.x, lane = threadIdx.y;
   shared[lane][column] = value;
   for (int half = kLanes / 2; half > 0; half /= 2) {
     __syncthreads();
@@ -89,7 +90,7 @@ __global__ void sum_columns_kernel(const T* z, Shape shape, const double* global
 }
 
 __global__ void add_shards_kernel(const double* parts, int shards, int64_t elements, double* sums) {
-  const int64_t k = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const int64_t k = thread_index();
   if (k < elements) sums[k] = ordered_tree_value<double>([&](int s) { return parts[s * elements + k]; }, shards);
 }
 
@@ -101,9 +102,8 @@ void sum_columns(const CudaExec& exec, const ConstMatrix& z, const BarlowTwinsPr
     launch(exec, "barlow_twins_sum_columns", tile_grid(p.columns, 2 * p.shards), sum_columns_kernel<T>, z.data.as<T>(),
            shape_of(z, p), global_sums, parts);
   });
-  launch(exec, "barlow_twins_add_shards",
-         {.blocks = static_cast<unsigned>(ceil_div(elements, kThreads)), .threads = kThreads}, add_shards_kernel, parts,
-         tree_parts(p.shards), elements, sums);
+  launch(exec, "barlow_twins_add_shards", {.blocks = blocks_of(ceil_div(elements, kThreads)), .threads = kThreads},
+         add_shards_kernel, parts, tree_parts(p.shards), elements, sums);
 }
 
 // A tile of a part.
@@ -117,14 +117,13 @@ __global__ void standardize_kernel(const T* z, Shape shape, const double* sums, 
   if (part < 2 && threadIdx.y == 0) inv_std[at] = inverse;
   for (int64_t i = threadIdx.y; i < shape.images; i += kLanes) {
     const int64_t row = part * shape.images + i;
-    y[row * y_stride + c] = static_cast<float>((to_float(z[row * shape.stride + c]) - mean) * inverse);
+    y[row * y_stride + c] = to_float((to_float(z[row * shape.stride + c]) - mean) * inverse);
   }
 }
 
 __global__ void add_kernel(const float* other, int64_t elements, float* sum) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t k = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < elements; k += step)
-    sum[k] += other[k];
+  const int64_t step = thread_count();
+  for (int64_t k = thread_index(); k < elements; k += step) sum[k] += other[k];
 }
 
 // ---- loss ----
@@ -167,7 +166,7 @@ __global__ void finish_rows_kernel(float* products, int64_t columns, LossScale s
   const double squares = block_reduce(partial, Add(), of_warp);  // and everybody has read row[i]
   const double to_grad = 2 * scale.scale * scale.per_image * scale.lambda * scale.per_image;
   for (int64_t j = threadIdx.x; j < columns; j += blockDim.x) {
-    row[j] = static_cast<float>(j == i ? 2 * scale.scale * scale.per_image * (d - 1) : row[j] * to_grad);
+    row[j] = to_float(j == i ? 2 * scale.scale * scale.per_image * (d - 1) : row[j] * to_grad);
   }
   if (threadIdx.x != 0) return;
   losses[i] = (d - 1) * (d - 1) + scale.lambda * squares * scale.per_image * scale.per_image;
@@ -199,7 +198,7 @@ __global__ void finish_backward_kernel(const float* grad_y, int64_t part_element
     float value = 0.0F;
     if (!padding) {
       const double g = grad_y[part * part_elements + i * shape.columns + c];
-      value = static_cast<float>(inverse * (g - y[row * y_stride + c] * along_y));
+      value = to_float(inverse * (g - y[row * y_stride + c] * along_y));
     }
     grad_z[row * shape.stride + c] = to_storage<T>(value);
   }
@@ -246,12 +245,12 @@ void products(const CudaExec& exec, const ConstFloatMatrix& y, const BarlowTwins
 
 void loss(const CudaExec& exec, const BarlowTwinsProblem& p, float* products_to_grad, double* radial, double* loss) {
   const int64_t columns = p.columns;
-  const LossScale scale{p.lambda, p.scale, 1 / static_cast<double>(p.batch)};
+  const LossScale scale{p.lambda, p.scale, 1 / as_double(p.batch)};
   double* losses = workspace_as<double>(exec, columns);  // of each row
   launch(exec, "barlow_twins_column_radial", tile_grid(columns, 1), column_radial_kernel, products_to_grad, columns,
          scale, radial + columns);
-  launch(exec, "barlow_twins_finish_rows", {.blocks = static_cast<unsigned>(columns), .threads = kThreads},
-         finish_rows_kernel, products_to_grad, columns, scale, radial, losses);
+  launch(exec, "barlow_twins_finish_rows", {.blocks = blocks_of(columns), .threads = kThreads}, finish_rows_kernel,
+         products_to_grad, columns, scale, radial, losses);
   launch(exec, "barlow_twins_sum_losses", {.threads = kThreads}, sum_losses_kernel, losses, columns, p.scale, loss);
 }
 

@@ -4,14 +4,15 @@
 #include <cmath>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr {
 
 BarlowTwinsReference barlow_twins_reference(std::span<const double> z, const BarlowTwinsReferenceSettings& s) {
   const int64_t batch = s.batch, columns = s.columns;
-  const auto count = static_cast<double>(batch);
-  SIMCLR_CHECK(batch >= 1 && static_cast<int64_t>(z.size()) == 2 * batch * columns, "{} numbers for [{}, {}]", z.size(),
-               2 * batch, columns);
+  const auto count = as_double(batch);
+  SIMCLR_CHECK(batch >= 1 && std::ssize(z) == 2 * batch * columns, "{} numbers for [{}, {}]", z.size(), 2 * batch,
+               columns);
   const auto at = [&](int64_t view, int64_t k, int64_t c) { return (view * batch + k) * columns + c; };
 
   BarlowTwinsReference out;

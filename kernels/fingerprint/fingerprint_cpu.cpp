@@ -21,7 +21,7 @@ SIMCLR_MULTIVERSION uint64_t sum_of_terms(const float* values, uint64_t first, i
 }  // namespace
 
 void add_fingerprint(const CpuExec& exec, std::span<const float> values, int64_t first, uint64_t* sum) {
-  const auto count = static_cast<int64_t>(values.size());
+  const auto count = std::ssize(values);
   std::atomic<uint64_t> total = 0;  // addition modulo 2^64 has no order
   parallel_for(exec, (count + kChunk - 1) / kChunk, [&](int64_t chunk, int) {
     const int64_t begin = chunk * kChunk;

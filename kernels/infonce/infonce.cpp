@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/common/numbers.h"
 #include "kernels/infonce/blocks.h"
 
 namespace simclr {
@@ -27,8 +28,7 @@ void check_saved(const InfoNceProblem& p, const InfoNceSaved& saved) {
 }  // namespace
 
 size_t infonce_saved_bytes(const InfoNceProblem& p) {
-  return static_cast<size_t>(p.shards * aligned_shard_elements(p)) * sizeof(float) +
-         static_cast<size_t>(p.anchors()) * 3 * sizeof(double);
+  return bytes_of<float>(p.shards * aligned_shard_elements(p)) + static_cast<size_t>(p.anchors()) * 3 * sizeof(double);
 }
 
 InfoNceSaved infonce_saved(const InfoNceProblem& p, std::span<std::byte> memory) {
@@ -47,8 +47,8 @@ ScratchNeed infonce_scratch(const InfoNceProblem& p) {
   const int64_t anchor_sums = detail::kAnchorBlock * p.columns;
   const int64_t key_sums = p.shards * detail::aligned_elements(detail::kKeyBlock, p.columns);
   const int64_t key_parts = p.shards * detail::aligned_elements(p.keys(), p.columns);  // CUDA
-  return {.workspace_bytes = static_cast<size_t>(weighted + key_parts) * sizeof(float),
-          .thread_bytes = static_cast<size_t>(std::max(anchor_sums, key_sums)) * sizeof(float)};
+  return {.workspace_bytes = bytes_of<float>(weighted + key_parts),
+          .thread_bytes = bytes_of<float>(std::max(anchor_sums, key_sums))};
 }
 
 void infonce_forward(const Exec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,

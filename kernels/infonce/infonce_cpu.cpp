@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/common/gemm.h"
+#include "kernels/common/numbers.h"
 #include "kernels/common/ordered_tree.h"
 #include "kernels/common/parallel.h"
 #include "kernels/infonce/blocks.h"
@@ -52,7 +53,7 @@ SIMCLR_MULTIVERSION double exponentiate_row(float* row, int64_t count, float shi
   std::memcpy(lane + kLanes / 2, &high, sizeof high);
   for (int64_t l = 0; j + l < count; ++l) {
     row[j + l] = exp_nonpositive((row[j + l] - shift) * scale);
-    lane[l] += static_cast<double>(row[j + l]);
+    lane[l] += as_double(row[j + l]);
   }
   ordered_tree_sum<double>([&](int64_t l) { return lane + l; }, kLanes, 0, 1);
   return lane[0];
@@ -60,7 +61,7 @@ SIMCLR_MULTIVERSION double exponentiate_row(float* row, int64_t count, float shi
 
 double dot(const float* a, const float* b, int64_t count) {
   double sum = 0;
-  for (int64_t c = 0; c < count; ++c) sum += static_cast<double>(a[c]) * static_cast<double>(b[c]);
+  for (int64_t c = 0; c < count; ++c) sum += as_double(a[c]) * as_double(b[c]);
   return sum;
 }
 
@@ -75,7 +76,7 @@ void for_each_anchor_block(const CpuExec& exec, const InfoNceProblem& p, F&& f) 
 }
 
 float* thread_floats(const CpuExec& exec, int thread, int64_t count) {
-  SIMCLR_CHECK(static_cast<size_t>(count) * sizeof(float) <= exec.thread_scratch_bytes,
+  SIMCLR_CHECK(bytes_of<float>(count) <= exec.thread_scratch_bytes,
                "a thread needs {} floats of scratch, {} bytes are there", count, exec.thread_scratch_bytes);
   return reinterpret_cast<float*>(exec.scratch_of(thread));
 }
@@ -89,12 +90,12 @@ AnchorResult finish_row(const ConstFloatMatrix& e_all, const InfoNceProblem& p, 
   const int64_t positive = (anchor + p.batch) % p.keys();
   row[anchor] = row[positive] = -INFINITY;  // exp gives exactly 0: neither is a negative
   const float shift = row_max(row, p.keys());
-  const double sum = exponentiate_row(row, p.keys(), shift, static_cast<float>(1.0 / p.temperature));  // n_i
+  const double sum = exponentiate_row(row, p.keys(), shift, to_float(1.0 / p.temperature));  // n_i
   const double s_positive = dot(e_all.row(anchor), e_all.row(positive), p.columns);
   // log(N_i / exp(l_ip)): how far the negatives together are above the positive
-  const double gap = std::log(sum) + (static_cast<double>(shift) - s_positive + p.margin) / p.temperature;
+  const double gap = std::log(sum) + (as_double(shift) - s_positive + p.margin) / p.temperature;
   const double q = p.decoupled ? 1.0 : 1.0 / (1.0 + std::exp(-gap));
-  const double weight = q / (static_cast<double>(p.keys()) * p.temperature);
+  const double weight = q / (as_double(p.keys()) * p.temperature);
   return {.loss = p.decoupled ? gap : std::max(gap, 0.0) + std::log1p(std::exp(-std::abs(gap))),
           .negative_weight = weight / sum,
           .positive_weight = weight};
@@ -108,7 +109,7 @@ void subtract_positives(const ConstFloatMatrix& e_all, const InfoNceProblem& p, 
     if (key < first || key >= first + grad.rows) continue;
     const double v = saved.positive_weights[shard * 2 * p.shard_images + row];
     float* grad_row = grad.row(key - first);
-    for (int64_t c = 0; c < p.columns; ++c) grad_row[c] = static_cast<float>(grad_row[c] - v * e_all.row(anchor)[c]);
+    for (int64_t c = 0; c < p.columns; ++c) grad_row[c] = to_float(grad_row[c] - v * e_all.row(anchor)[c]);
   }
 }
 
@@ -155,8 +156,8 @@ void infonce_backward(const CpuExec& exec, const ConstFloatMatrix& e_all, const 
       float* grad_row = grad_anchors.row(anchor);
       float* weighted_row = weighted + shard * weighted_elements + (first + i) * p.columns;
       for (int64_t c = 0; c < p.columns; ++c) {
-        grad_row[c] = static_cast<float>(w * sums.row(i)[c] - v * e_positive[c]);
-        weighted_row[c] = static_cast<float>(w * e_row[c]);
+        grad_row[c] = to_float(w * sums.row(i)[c] - v * e_positive[c]);
+        weighted_row[c] = to_float(w * e_row[c]);
       }
       std::fill(grad_row + p.columns, grad_row + grad_anchors.stride, 0.0F);
     }
@@ -185,7 +186,7 @@ void infonce_backward(const CpuExec& exec, const ConstFloatMatrix& e_all, const 
 }
 
 void infonce_mean_loss(const CpuExec&, const double* total, int64_t keys, double* loss) {
-  *loss = *total / static_cast<double>(keys);
+  *loss = *total / as_double(keys);
 }
 
 }  // namespace simclr::detail

@@ -5,6 +5,7 @@
 #include "kernels/common/block_sum.cuh"
 #include "kernels/common/cuda_check.h"
 #include "kernels/common/launch.cuh"
+#include "kernels/common/numbers.h"
 #include "kernels/common/ordered_tree.cuh"
 #include "kernels/infonce/blocks.h"
 #include "kernels/infonce/infonce.h"
@@ -80,13 +81,13 @@ __global__ void finish_rows_kernel(float* similarities, int64_t shard_elements, 
 
   partial = 0;
   for (int64_t c = threadIdx.x; c < rows.columns; c += blockDim.x) {
-    partial += static_cast<double>(rows.row(self)[c]) * rows.row(positive)[c];
+    partial += as_double(rows.row(self)[c]) * rows.row(positive)[c];
   }
   const double s_positive = block_reduce(partial, Add(), double_of_warp);
 
   if (threadIdx.x != 0) return;
   // log(N_i / exp(l_ip)): how far the negatives together are above the positive
-  const double gap = log(sum) + (static_cast<double>(shift) - s_positive + scale.margin) / scale.temperature;
+  const double gap = log(sum) + (as_double(shift) - s_positive + scale.margin) / scale.temperature;
   const double q = scale.decoupled ? 1.0 : 1.0 / (1.0 + exp(-gap));
   const double weight = q / (scale.keys * scale.temperature);
   losses[anchor] = scale.decoupled ? gap : fmax(gap, 0.0) + log1p(exp(-fabs(gap)));
@@ -109,8 +110,8 @@ __global__ void finish_anchors_kernel(float* sums, int64_t sums_elements, Anchor
   for (int64_t c = threadIdx.x; c < grad_stride; c += blockDim.x) {
     float value = 0.0F;  // of the padding
     if (c < rows.columns) {
-      value = static_cast<float>(w * sum[c] - v * e_positive[c]);
-      sum[c] = static_cast<float>(w * e[c]);
+      value = to_float(w * sum[c] - v * e_positive[c]);
+      sum[c] = to_float(w * e[c]);
     }
     grad[anchor * grad_stride + c] = value;
   }
@@ -134,7 +135,7 @@ __global__ void finish_keys_kernel(const float* parts, int64_t part_elements, An
       value = ordered_tree_value<float>(
           [&](int s) {
             const float part = parts[s * part_elements + key * rows.columns + c];
-            return s == shard ? static_cast<float>(part - v * e_positive[c]) : part;
+            return s == shard ? to_float(part - v * e_positive[c]) : part;
           },
           rows.shards);
     }
@@ -145,8 +146,7 @@ __global__ void finish_keys_kernel(const float* parts, int64_t part_elements, An
 // A block a row of C elements.
 Grid row_grid(int64_t rows, int64_t columns) {
   constexpr int64_t kMostThreads = 128;
-  return {.blocks = static_cast<unsigned>(rows),
-          .threads = static_cast<unsigned>(std::min(kMostThreads, round_up(columns, 32)))};
+  return {.blocks = blocks_of(rows), .threads = static_cast<unsigned>(std::min(kMostThreads, round_up(columns, 32)))};
 }
 
 __global__ void mean_loss_kernel(const double* total, double keys, double* loss) {
@@ -170,11 +170,10 @@ void infonce_forward(const CudaExec& exec, const ConstFloatMatrix& e_all, const 
               .batch_stride = n * p.keys(),
               .batches = 2});
   }
-  const ForwardScale scale{p.temperature, p.margin, static_cast<double>(p.keys()),
-                           static_cast<float>(1.0 / p.temperature), p.decoupled};
-  launch(exec, "infonce_finish_rows", {.blocks = static_cast<unsigned>(p.anchors()), .threads = kThreads},
-         finish_rows_kernel, saved.exponentials, saved.shard_elements, anchor_rows(e_all, p), scale, saved.losses,
-         saved.negative_weights, saved.positive_weights);
+  const ForwardScale scale{p.temperature, p.margin, as_double(p.keys()), to_float(1.0 / p.temperature), p.decoupled};
+  launch(exec, "infonce_finish_rows", {.blocks = blocks_of(p.anchors()), .threads = kThreads}, finish_rows_kernel,
+         saved.exponentials, saved.shard_elements, anchor_rows(e_all, p), scale, saved.losses, saved.negative_weights,
+         saved.positive_weights);
   sum_shard_losses(exec, saved.losses, p, shard_loss);
 }
 
@@ -214,7 +213,7 @@ void infonce_backward(const CudaExec& exec, const ConstFloatMatrix& e_all, const
 }
 
 void infonce_mean_loss(const CudaExec& exec, const double* total, int64_t keys, double* loss) {
-  launch(exec, "infonce_mean_loss", {}, mean_loss_kernel, total, static_cast<double>(keys), loss);
+  launch(exec, "infonce_mean_loss", {}, mean_loss_kernel, total, as_double(keys), loss);
 }
 
 }  // namespace simclr::detail

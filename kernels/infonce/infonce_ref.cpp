@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr {
 namespace {
@@ -23,8 +24,7 @@ double dot(const double* a, const double* b, int64_t count) {
 InfoNceReference infonce_reference_from_embeddings(std::span<const double> e,
                                                    const InfoNceReferenceSettings& settings) {
   const int64_t batch = settings.batch, rows = 2 * batch, columns = settings.columns;
-  SIMCLR_CHECK(batch >= 2 && static_cast<int64_t>(e.size()) == rows * columns, "{} numbers for [{}, {}]", e.size(),
-               rows, columns);
+  SIMCLR_CHECK(batch >= 2 && std::ssize(e) == rows * columns, "{} numbers for [{}, {}]", e.size(), rows, columns);
   const auto row = [&](int64_t i) { return e.data() + i * columns; };
   InfoNceReference out;
   out.losses.resize(rows);
@@ -46,11 +46,11 @@ InfoNceReference infonce_reference_from_embeddings(std::span<const double> e,
     const double gap = std::log(sum) + top - logits[positive];  // log(N_i / exp(l_ip))
     const double q = settings.decoupled ? 1 : 1 / (1 + std::exp(-gap));
     out.losses[i] = settings.decoupled ? gap : std::max(gap, 0.0) + std::log1p(std::exp(-std::abs(gap)));
-    out.loss += out.losses[i] / static_cast<double>(rows);
+    out.loss += out.losses[i] / as_double(rows);
     for (int64_t j = 0; j < rows; ++j) {
       if (j == i) continue;
       const double p_or_minus_q = is_negative(j) ? q * std::exp(logits[j] - top) / sum : -q;
-      const double grad_s = p_or_minus_q / (static_cast<double>(rows) * settings.temperature);  // dL/ds_ij
+      const double grad_s = p_or_minus_q / (as_double(rows) * settings.temperature);  // dL/ds_ij
       for (int64_t c = 0; c < columns; ++c) {
         out.grad_e[i * columns + c] += grad_s * row(j)[c];  // i as anchor
         out.grad_e[j * columns + c] += grad_s * row(i)[c];  // j as i's key
@@ -61,7 +61,7 @@ InfoNceReference infonce_reference_from_embeddings(std::span<const double> e,
 }
 
 InfoNceReference infonce_reference(std::span<const double> z, const InfoNceReferenceSettings& settings) {
-  const int64_t columns = settings.columns, rows = static_cast<int64_t>(z.size()) / columns;
+  const int64_t columns = settings.columns, rows = std::ssize(z) / columns;
   std::vector<double> e(z.begin(), z.end()), norms(rows);
   for (int64_t i = 0; i < rows; ++i) {
     norms[i] = std::sqrt(dot(&z[i * columns], &z[i * columns], columns));

@@ -21,8 +21,8 @@ static __global__ void sum_losses_kernel(const double* losses, int64_t shard_row
 // shard_loss[s] = sum of losses [2n] of the rank's shard s, in one order.        losses [shards * 2n], on the GPU
 inline void sum_shard_losses(const CudaExec& exec, const double* losses, const InfoNceProblem& p,
                              std::span<double> shard_loss) {
-  launch(exec, "infonce_sum_losses", {.blocks = static_cast<unsigned>(p.shards), .threads = kThreads},
-         sum_losses_kernel, losses, 2 * p.shard_images, shard_loss.data());
+  launch(exec, "infonce_sum_losses", {.blocks = blocks_of(p.shards), .threads = kThreads}, sum_losses_kernel, losses,
+         2 * p.shard_images, shard_loss.data());
 }
 
 }  // namespace simclr::detail

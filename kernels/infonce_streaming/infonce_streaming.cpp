@@ -1,6 +1,7 @@
 // Checks shapes once for all devices, lays out the saved memory, then calls the overload of the device.
 #include "kernels/infonce_streaming/infonce_streaming.h"
 
+#include "kernels/common/numbers.h"
 #include "kernels/infonce_streaming/streaming_cuda_plan.h"
 #include "kernels/infonce_streaming/streaming_layout.h"
 
@@ -33,7 +34,7 @@ StreamingSaved streaming_saved(const InfoNceProblem& p, std::span<std::byte> mem
 ScratchNeed streaming_scratch(const InfoNceProblem& p, bool on_gpu) {
   if (on_gpu) return {.workspace_bytes = static_cast<size_t>(detail::StreamingCudaPlan(p).bytes)};
   return {.workspace_bytes = static_cast<size_t>(detail::StreamingLayout(p).bytes),
-          .thread_bytes = static_cast<size_t>(detail::kTile * detail::kTile) * sizeof(float)};
+          .thread_bytes = bytes_of<float>(detail::kTile * detail::kTile)};
 }
 
 void streaming_forward(const Exec& exec, const ConstFloatMatrix& e_all, const InfoNceProblem& problem,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/common/numbers.h"
 #include "kernels/infonce_streaming/infonce_streaming.h"
 #include "kernels/infonce_streaming/streaming_tile.cuh"
 
@@ -12,12 +13,12 @@ namespace {
 // What a row's weights need of it: 1 / denominator under the fixed shift, else tau * log of the denominator in two
 // floats. by_shard [2B]; numbers [2][2B] in the global order.
 __global__ void lay_out_denominators_kernel(StreamingTask task, const double* by_shard, float* numbers) {
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const int64_t row = thread_index();
   if (row >= task.keys()) return;
   const double d = by_shard[task.rows.place_by_shards(row)];
   const double number = task.fixed_shift ? exp(1 / task.temperature - d) : d * task.temperature;
-  numbers[row] = static_cast<float>(number);
-  numbers[task.keys() + row] = static_cast<float>(number - static_cast<double>(numbers[row]));
+  numbers[row] = to_float(number);
+  numbers[task.keys() + row] = to_float(number - as_double(numbers[row]));
 }
 
 // exp((s - number of a row) / tau)
@@ -90,7 +91,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     }
     __syncthreads();
     const int width = shared.chunk_width(task, first_chunk + c);
-    for (int k = static_cast<int>(threadIdx.x); k < kRowTile * kDepthChunk; k += kBlockThreads) {
+    for (int k = threadIdx.x; k < kRowTile * kDepthChunk; k += kBlockThreads) {
       const int r = k / kDepthChunk, column = k % kDepthChunk;
       if (shared.global_row[r] < 0 || column >= width) continue;
       const int64_t anchor = static_cast<int64_t>(blockIdx.x) * kRowTile + r;
@@ -107,15 +108,15 @@ __global__ void finish_gradients_kernel(StreamingTask task, const float* gradien
   const int64_t partner = (anchor / n ^ 1) * n + anchor % n;  // the other view, in the same shard
   const float* e_positive = task.rows.row(task.rows.positive_of(task.rows.global_row(anchor)));
   const double pull = positive_weights[anchor] + positive_weights[partner];
-  const double scale = 1 / (static_cast<double>(task.keys()) * task.temperature);
+  const double scale = 1 / (as_double(task.keys()) * task.temperature);
   for (int64_t c = threadIdx.x; c < grad_stride; c += blockDim.x) {
     float value = 0.0F;  // of the padding
     if (c < columns) {
       double sum = 0;
       for (int64_t span = 0; span < spans; ++span) {
-        sum += static_cast<double>(gradients[(span * task.anchors + anchor) * columns + c]);
+        sum += as_double(gradients[(span * task.anchors + anchor) * columns + c]);
       }
-      value = static_cast<float>(scale * (sum - pull * static_cast<double>(e_positive[c])));
+      value = to_float(scale * (sum - pull * as_double(e_positive[c])));
     }
     grad[anchor * grad_stride + c] = value;
   }
@@ -131,8 +132,7 @@ void streaming_backward(const CudaExec& exec, const ConstFloatMatrix& e_all, con
   auto* workspace = workspace_as<std::byte>(exec, plan.bytes);
   auto* numbers = reinterpret_cast<float*>(workspace + plan.denominators);
   auto* gradients = reinterpret_cast<float*>(workspace + plan.gradients);
-  launch(exec, "streaming_denominators",
-         {.blocks = static_cast<unsigned>(ceil_div(p.keys(), kThreads)), .threads = kThreads},
+  launch(exec, "streaming_denominators", {.blocks = blocks_of(ceil_div(p.keys(), kThreads)), .threads = kThreads},
          lay_out_denominators_kernel, task, log_denominators.data(), numbers);
   with_products(p, [&](auto products) {
     using Products = decltype(products);
@@ -150,7 +150,7 @@ void streaming_backward(const CudaExec& exec, const ConstFloatMatrix& e_all, con
     }
   });
   const auto threads = static_cast<unsigned>(std::min<int64_t>(128, round_up(p.columns, 32)));
-  launch(exec, "streaming_finish_gradients", {.blocks = static_cast<unsigned>(p.anchors()), .threads = threads},
+  launch(exec, "streaming_finish_gradients", {.blocks = blocks_of(p.anchors()), .threads = threads},
          finish_gradients_kernel, task, gradients, plan.spans, saved.positive_weights, grad_e.data, grad_e.stride);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/common/numbers.h"
 #include "kernels/infonce_common/exp.h"
 #include "kernels/infonce_streaming/streaming_layout.h"
 
@@ -37,7 +38,7 @@ struct Work {
     row_tops = floats(layout.row_tops);
     row_sums = reinterpret_cast<double*>(start + layout.row_sums);
     done = {reinterpret_cast<int32_t*>(start + layout.done), static_cast<size_t>(plan.tiles())};
-    SIMCLR_CHECK(static_cast<size_t>(kTile * kTile) * sizeof(float) <= exec.thread_scratch_bytes,
+    SIMCLR_CHECK(bytes_of<float>(kTile * kTile) <= exec.thread_scratch_bytes,
                  "a tile needs {} floats of scratch, {} bytes are there", kTile * kTile, exec.thread_scratch_bytes);
   }
 
@@ -52,8 +53,8 @@ struct Work {
             .begin = rows.begin,
             .end = rows.end,
             .batch = p.batch,
-            .scale = static_cast<float>(scale),
-            .scale_low = static_cast<float>(scale - static_cast<double>(static_cast<float>(scale)))};
+            .scale = to_float(scale),
+            .scale_low = to_float(scale - as_double(to_float(scale)))};
   }
 };
 
@@ -74,7 +75,7 @@ void lay_out_embeddings(const CpuExec& exec, const ConstFloatMatrix& e_all, cons
 
 double dot(const float* a, const float* b, int64_t count) {
   double sum = 0;
-  for (int64_t c = 0; c < count; ++c) sum += static_cast<double>(a[c]) * static_cast<double>(b[c]);
+  for (int64_t c = 0; c < count; ++c) sum += as_double(a[c]) * as_double(b[c]);
   return sum;
 }
 
@@ -116,12 +117,12 @@ SIMCLR_MULTIVERSION void weigh_row(float* s, float row_high, float row_low, cons
 
 // Adds a tile's sum to a row whose sum so far is `sum` * exp(`top` / tau).
 void add_to_row(float tile_top, float tile_sum, double temperature, float& top, double& sum) {
-  const double difference = (static_cast<double>(tile_top) - static_cast<double>(top)) / temperature;
+  const double difference = (as_double(tile_top) - as_double(top)) / temperature;
   if (difference > 0) {
-    sum = sum * std::exp(-difference) + static_cast<double>(tile_sum);
+    sum = sum * std::exp(-difference) + as_double(tile_sum);
     top = tile_top;
   } else {
-    sum += static_cast<double>(tile_sum) * std::exp(difference);
+    sum += as_double(tile_sum) * std::exp(difference);
   }
 }
 
@@ -150,10 +151,10 @@ void sum_negatives(const CpuExec& exec, const Work& w) {
                             float row_sums[kTile], column_sums[kTile];
                             w.kernels.sum_exponentials(tile, row_sums, both ? column_sums : nullptr);
                             for (int64_t r = rows.begin; r < rows.end; ++r)
-                              w.row_sums[at + r] += static_cast<double>(row_sums[r]);
+                              w.row_sums[at + r] += as_double(row_sums[r]);
                             if (!both) return;
                             double* of_columns = w.row_sums + w.plan.slot_of(j) * kTile;
-                            for (int64_t c = 0; c < kTile; ++c) of_columns[c] += static_cast<double>(column_sums[c]);
+                            for (int64_t c = 0; c < kTile; ++c) of_columns[c] += as_double(column_sums[c]);
                           });
 }
 
@@ -170,8 +171,8 @@ void lay_out_denominators(std::span<const double> log_denominators, const Work& 
   for (int64_t row = 0; row < w.p.keys(); ++row) {
     const double d = log_denominators[shard_row(w.p, row)];
     const double number = w.fixed_shift ? std::exp(1 / w.p.temperature - d) : d * w.p.temperature;
-    w.columns[0][row] = static_cast<float>(number);
-    w.columns[1][row] = static_cast<float>(number - static_cast<double>(w.columns[0][row]));
+    w.columns[0][row] = to_float(number);
+    w.columns[1][row] = to_float(number - as_double(w.columns[0][row]));
   }
 }
 
@@ -216,8 +217,7 @@ void streaming_forward(const CpuExec& exec, const ConstFloatMatrix& e_all, const
       const int64_t at = w.plan.local_row(global);
       const double s_positive = dot(e_all.row(global), e_all.row((global + p.batch) % p.keys()), p.columns);
       // log(N_i / exp(l_ip)): how far the negatives together are above the positive
-      const double gap =
-          std::log(w.row_sums[at]) + (static_cast<double>(w.row_tops[at]) - s_positive + p.margin) / p.temperature;
+      const double gap = std::log(w.row_sums[at]) + (as_double(w.row_tops[at]) - s_positive + p.margin) / p.temperature;
       const double loss = p.decoupled ? gap : std::max(gap, 0.0) + std::log1p(std::exp(-std::abs(gap)));
       saved.losses[anchor] = loss;
       saved.log_denominators[anchor] = (s_positive - p.margin) / p.temperature + loss;
@@ -235,7 +235,7 @@ void streaming_backward(const CpuExec& exec, const ConstFloatMatrix& e_all, cons
   lay_out_embeddings(exec, e_all, w);
   lay_out_denominators(log_denominators, w);
   sum_gradients(exec, w);
-  const double scale = 1 / (static_cast<double>(p.keys()) * p.temperature);
+  const double scale = 1 / (as_double(p.keys()) * p.temperature);
   parallel_for(exec, p.shards * 2, [&](int64_t part, int) {
     for (int64_t i = 0; i < p.shard_images; ++i) {
       const int64_t anchor = part * p.shard_images + i;
@@ -246,8 +246,7 @@ void streaming_backward(const CpuExec& exec, const ConstFloatMatrix& e_all, cons
       const double pull = saved.positive_weights[anchor] + saved.positive_weights[partner];
       float* grad_row = grad_e.row(anchor);
       for (int64_t c = 0; c < p.columns; ++c) {
-        grad_row[c] =
-            static_cast<float>(scale * (static_cast<double>(negatives[c]) - pull * static_cast<double>(e_positive[c])));
+        grad_row[c] = to_float(scale * (as_double(negatives[c]) - pull * as_double(e_positive[c])));
       }
       std::fill(grad_row + p.columns, grad_row + grad_e.stride, 0.0F);
     }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/common/block_sum.cuh"
+#include "kernels/common/numbers.h"
 #include "kernels/infonce_common/shard_losses.cuh"
 #include "kernels/infonce_streaming/infonce_streaming.h"
 #include "kernels/infonce_streaming/streaming_tile.cuh"
@@ -34,7 +35,7 @@ struct RowSum {
   // Adds other * exp((other_top - top) / tau); an other_top of -infinity says that there is nothing.
   __device__ void add(double other, float other_top, double temperature) {
     if (other_top == -INFINITY) return;
-    const double difference = (static_cast<double>(other_top) - static_cast<double>(top)) / temperature;
+    const double difference = (as_double(other_top) - as_double(top)) / temperature;
     if (!(difference <= 0)) {  // a NaN takes the place of any top
       sum = sum * exp(-difference) + other;
       top = other_top;
@@ -68,16 +69,16 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
     if (task.fixed_shift) {
 #pragma unroll
       for (int i = 0; i < kColumnsOfThread; ++i) sum += s[i] == -INFINITY ? 0.0F : shifted_exp(task, s[i]);
-      total.sum += static_cast<double>(reduce_row(sum, Add()));
+      total.sum += as_double(reduce_row(sum, Add()));
     } else {
       top = reduce_row(top, LargerOrNan());
 #pragma unroll
       for (int i = 0; i < kColumnsOfThread; ++i) sum += exp_of((s[i] - top) * task.scale);
-      total.add(static_cast<double>(reduce_row(sum, Add())), top, task.temperature);
+      total.add(as_double(reduce_row(sum, Add())), top, task.temperature);
     }
   }
   if (part.self < 0 || part.thread != 0) return;
-  const int64_t at = blockIdx.y * task.anchors + static_cast<int64_t>(blockIdx.x) * kRowTile + part.row;
+  const int64_t at = blockIdx.y * task.anchors + int64_t{blockIdx.x} * kRowTile + part.row;
   sums[at] = total.sum;
   tops[at] = total.top;
 }
@@ -85,14 +86,14 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
 // One warp an anchor: its spans in order, its positive in double, what forward leaves of it.
 __global__ void finish_rows_kernel(StreamingTask task, const double* sums, const float* tops, int64_t spans,
                                    double* losses, double* log_denominators, double* positive_weights) {
-  const int64_t anchor = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / warpSize;
+  const int64_t anchor = (thread_index()) / warpSize;
   if (anchor >= task.anchors) return;
-  const int lane = static_cast<int>(threadIdx.x) % warpSize;
+  const int lane = threadIdx.x % warpSize;
   const int64_t self = task.rows.global_row(anchor);
   const float *e = task.rows.row(self), *e_positive = task.rows.row(task.rows.positive_of(self));
   double s_positive = 0;
   for (int64_t c = lane; c < task.rows.columns; c += warpSize) {
-    s_positive += static_cast<double>(e[c]) * static_cast<double>(e_positive[c]);
+    s_positive += as_double(e[c]) * as_double(e_positive[c]);
   }
   s_positive = warp_reduce(s_positive, Add());
   if (lane != 0) return;
@@ -101,7 +102,7 @@ __global__ void finish_rows_kernel(StreamingTask task, const double* sums, const
     total.add(sums[span * task.anchors + anchor], tops[span * task.anchors + anchor], task.temperature);
   }
   // log(N_i / exp(l_ip)): how far the negatives together are above the positive
-  const double gap = log(total.sum) + (static_cast<double>(total.top) - s_positive + task.margin) / task.temperature;
+  const double gap = log(total.sum) + (as_double(total.top) - s_positive + task.margin) / task.temperature;
   const double loss = task.decoupled ? gap : fmax(gap, 0.0) + log1p(exp(-fabs(gap)));
   losses[anchor] = loss;
   log_denominators[anchor] = (s_positive - task.margin) / task.temperature + loss;
@@ -124,9 +125,8 @@ void streaming_forward(const CudaExec& exec, const ConstFloatMatrix& e_all, cons
   });
   constexpr int kWarpsOfBlock = 4;
   launch(exec, "streaming_finish_rows",
-         {.blocks = static_cast<unsigned>(ceil_div(p.anchors(), kWarpsOfBlock)), .threads = kWarpsOfBlock * 32},
-         finish_rows_kernel, task, sums, tops, plan.spans, saved.losses, saved.log_denominators,
-         saved.positive_weights);
+         {.blocks = blocks_of(ceil_div(p.anchors(), kWarpsOfBlock)), .threads = kWarpsOfBlock * 32}, finish_rows_kernel,
+         task, sums, tops, plan.spans, saved.losses, saved.log_denominators, saved.positive_weights);
   sum_shard_losses(exec, saved.losses, p, shard_loss);
 }
 

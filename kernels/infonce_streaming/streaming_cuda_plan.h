@@ -42,11 +42,11 @@ struct StreamingCudaPlan {
         row_tiles(blocks_of(p.anchors(), kRowTile)),
         chunks(blocks_of(p.columns, kDepthChunk)),
         row_sums(0),
-        row_tops(round_up(spans * p.anchors() * static_cast<int64_t>(sizeof(double)), 256)),
+        row_tops(round_up(spans * p.anchors() * int64_t{sizeof(double)}, 256)),
         denominators(0),
-        gradients(round_up(2 * p.keys() * static_cast<int64_t>(sizeof(float)), 256)),
-        bytes(std::max(row_tops + spans * p.anchors() * static_cast<int64_t>(sizeof(float)),
-                       gradients + spans * p.anchors() * p.columns * static_cast<int64_t>(sizeof(float)))) {}
+        gradients(round_up(2 * p.keys() * int64_t{sizeof(float)}, 256)),
+        bytes(std::max(row_tops + spans * p.anchors() * int64_t{sizeof(float)},
+                       gradients + spans * p.anchors() * p.columns * int64_t{sizeof(float)})) {}
 
  private:
   static constexpr int64_t blocks_of(int64_t count, int64_t block) { return (count + block - 1) / block; }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/common/launch.cuh"
+#include "kernels/common/numbers.h"
 #include "kernels/infonce_common/anchor_rows.cuh"
 #include "kernels/infonce_common/exp.cuh"
 #include "kernels/infonce_streaming/streaming_cuda_plan.h"
@@ -42,8 +43,8 @@ inline StreamingTask task_of(const ConstFloatMatrix& e_all, const InfoNceProblem
           .chunks = plan.chunks,
           .temperature = p.temperature,
           .margin = p.margin,
-          .scale = static_cast<float>(scale),
-          .scale_low = static_cast<float>(scale - static_cast<double>(static_cast<float>(scale))),
+          .scale = to_float(scale),
+          .scale_low = to_float(scale - as_double(to_float(scale))),
           .fixed_shift = p.temperature >= (2 + p.margin) / 86,
           .decoupled = p.decoupled};
 }

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "kernels/common/numbers.h"
 #include "kernels/common/parallel.h"
 #include "kernels/initializer/initializer_device.h"
 #include "kernels/initializer/random_pair.h"
@@ -14,7 +15,7 @@ constexpr int64_t kChunk = 1 << 14;  // elements of one task, whole pairs
 // The pairs f(u, v) one after the other; the second of the last one is left out where values are odd in number.
 template <typename F>
 void fill(const CpuExec& exec, const WeightStream& stream, std::span<float> values, F&& f) {
-  const auto count = static_cast<int64_t>(values.size());
+  const auto count = std::ssize(values);
   parallel_for(exec, (count + kChunk - 1) / kChunk, [&](int64_t chunk, int) {
     const int64_t end = std::min(count, (chunk + 1) * kChunk);
     for (int64_t i = chunk * kChunk; i < end; i += 2) {
@@ -27,7 +28,7 @@ void fill(const CpuExec& exec, const WeightStream& stream, std::span<float> valu
 std::array<float, 2> normal_pair(const initializer::UniformPair& random, double sigma) {
   const double radius = sigma * std::sqrt(-2.0 * std::log(random.u));
   const double angle = initializer::kTwoPi * random.v;
-  return {static_cast<float>(radius * std::cos(angle)), static_cast<float>(radius * std::sin(angle))};
+  return {to_float(radius * std::cos(angle)), to_float(radius * std::sin(angle))};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The random numbers of a pair of elements; for initializer_cpu.cpp and initializer_cuda.cu.
 #pragma once
 
+#include "kernels/common/numbers.h"
 #include "kernels/initializer/initializer.h"
 
 namespace simclr::initializer {
@@ -10,7 +11,7 @@ inline constexpr double kTwoPi = 6.283185307179586477;
 // 53 random bits in (0, 1].
 constexpr double unit(uint32_t high, uint32_t low) {
   const uint64_t bits = (uint64_t{high} << 32 | low) >> 11;
-  return (static_cast<double>(bits) + 1.0) * 0x1p-53;
+  return (as_double(bits) + 1.0) * 0x1p-53;
 }
 
 struct UniformPair {
@@ -26,7 +27,7 @@ constexpr UniformPair uniform_pair(const WeightStream& stream, int64_t pair) {
 
 // bound (2u - 1): the bracket is exact in double, so the product is the only rounding before the one to float.
 constexpr float uniform_weight(double u, double bound) {
-  return static_cast<float>(bound * (2.0 * u - 1.0));
+  return to_float(bound * (2.0 * u - 1.0));
 }
 
 }  // namespace simclr::initializer

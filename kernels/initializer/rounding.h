@@ -8,13 +8,15 @@
 // is 32.
 #pragma once
 
+#include "kernels/common/numbers.h"
+
 namespace simclr::initializer {
 
 inline constexpr double kMargin = 0x1p-48;
 
 // Whether a number within kMargin of v may round to another float than v does.
 constexpr bool is_hard_to_round(double v) {
-  return static_cast<float>(v * (1.0 - kMargin)) != static_cast<float>(v * (1.0 + kMargin));
+  return to_float(v * (1.0 - kMargin)) != to_float(v * (1.0 + kMargin));
 }
 
 }  // namespace simclr::initializer

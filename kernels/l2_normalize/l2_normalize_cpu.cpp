@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/common/bfloat16.h"
+#include "kernels/common/numbers.h"
 #include "kernels/common/parallel.h"
 #include "kernels/l2_normalize/l2_normalize.h"
 
@@ -25,7 +26,7 @@ void for_each_row(const CpuExec& exec, int64_t rows, RowFn&& row_fn) {
 template <typename T>
 double dot(const T* a, const T* b, int64_t count) {
   double sum = 0;
-  for (int64_t c = 0; c < count; ++c) sum += static_cast<double>(as_float(a[c])) * static_cast<double>(as_float(b[c]));
+  for (int64_t c = 0; c < count; ++c) sum += as_double(as_float(a[c])) * as_double(as_float(b[c]));
   return sum;
 }
 
@@ -39,7 +40,7 @@ void l2_normalize_forward(const CpuExec& exec, const ConstMatrix& z, const Float
       const double norm = std::sqrt(dot(z_row, z_row, z.cols));
       norms[i] = norm;
       const double divisor = norm <= kNormFloor ? kNormFloor : norm;  // a NaN norm stays NaN
-      for (int64_t c = 0; c < z.cols; ++c) e_row[c] = static_cast<float>(as_float(z_row[c]) / divisor);
+      for (int64_t c = 0; c < z.cols; ++c) e_row[c] = to_float(as_float(z_row[c]) / divisor);
       std::fill(e_row + z.cols, e_row + e.stride, 0.0F);
     });
   });
@@ -59,8 +60,7 @@ void l2_normalize_backward(const CpuExec& exec, const ConstFloatMatrix& e, std::
       }
       // forward: e = z / norm;  de/dz = (I - e e^T) / norm
       const double radial = dot(e_row, g_row, e.cols);
-      for (int64_t c = 0; c < e.cols; ++c)
-        out[c] = element_of<T>(static_cast<float>((g_row[c] - e_row[c] * radial) / norm));
+      for (int64_t c = 0; c < e.cols; ++c) out[c] = element_of<T>(to_float((g_row[c] - e_row[c] * radial) / norm));
       std::fill(out + e.cols, out + grad_z.stride, T{});
     });
   });

@@ -18,7 +18,7 @@ __device__ int64_t row_of_warp() {
 }
 
 Grid grid_of(int64_t rows) {
-  return {.blocks = static_cast<unsigned>(ceil_div(rows, kRowsPerBlock)), .threads = kRowsPerBlock * 32};
+  return {.blocks = blocks_of(ceil_div(rows, kRowsPerBlock)), .threads = kRowsPerBlock * 32};
 }
 
 // z and e may be the same memory: a lane writes the columns that it alone has read.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/common/numbers.h"
 #include "kernels/common/parallel.h"
 #include "kernels/optimizer_update/optimizer_update_device.h"
 
@@ -45,9 +46,9 @@ SIMCLR_MULTIVERSION void lars_range(const ParameterRun& r, const LarsUpdate& how
   float* __restrict w = r.weight;
   float* __restrict v = r.first;
   const float* __restrict grad = r.grad;
-  const double decay = r.decay ? static_cast<double>(how.weight_decay) : 0.0;
+  const double decay = r.decay ? as_double(how.weight_decay) : 0.0;
   for (int64_t i = begin; i < end; ++i) {
-    const auto g = static_cast<float>(static_cast<double>(grad[i]) + decay * static_cast<double>(w[i]));
+    const auto g = to_float(as_double(grad[i]) + decay * as_double(w[i]));
     v[i] = how.momentum * v[i] + rate * g;
     w[i] -= v[i];
   }
@@ -56,9 +57,8 @@ SIMCLR_MULTIVERSION void lars_range(const ParameterRun& r, const LarsUpdate& how
 float lars_rate(const ParameterRun& r, const LarsUpdate& how, double weight_square, double gradient_square) {
   const bool adapted = r.adapt && weight_square > 0 && gradient_square > 0;
   const double ratio =
-      adapted ? static_cast<double>(how.trust_coefficient) * std::sqrt(weight_square) / std::sqrt(gradient_square)
-              : 1.0;
-  return static_cast<float>(static_cast<double>(how.lr) * ratio);
+      adapted ? as_double(how.trust_coefficient) * std::sqrt(weight_square) / std::sqrt(gradient_square) : 1.0;
+  return to_float(as_double(how.lr) * ratio);
 }
 
 // NaN compares false with everything, so it counts as not finite.
@@ -84,9 +84,9 @@ void sgd(const CpuExec& exec, const ParameterTable& table, const SgdUpdate& how,
 
 void adamw(const CpuExec& exec, const ParameterTable& table, const AdamWUpdate& how, const int* skip) {
   if (*skip != 0) return;
-  const auto t = static_cast<double>(how.t);
-  const auto correct1 = static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(how.beta1), t)));
-  const auto correct2 = static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(how.beta2), t)));
+  const auto t = as_double(how.t);
+  const auto correct1 = to_float(1.0 / (1.0 - std::pow(as_double(how.beta1), t)));
+  const auto correct2 = to_float(1.0 / (1.0 - std::pow(as_double(how.beta2), t)));
   for (const auto& r : table.runs)
     for_each_chunk(exec, r.elements,
                    [&](int64_t begin, int64_t end) { adamw_range(r, how, correct1, correct2, begin, end); });
@@ -105,7 +105,7 @@ void lars(const CpuExec& exec, const ParameterTable& table, const LarsUpdate& ho
 
 void flag_non_finite(const CpuExec& exec, std::span<const float> values, int* flag) {
   std::atomic<bool> bad = false;
-  for_each_chunk(exec, static_cast<int64_t>(values.size()), [&](int64_t begin, int64_t end) {
+  for_each_chunk(exec, std::ssize(values), [&](int64_t begin, int64_t end) {
     if (!all_finite(values.data() + begin, end - begin)) bad = true;
   });
   if (bad) *flag = 1;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/common/launch.cuh"
+#include "kernels/common/numbers.h"
 #include "kernels/optimizer_update/optimizer_update_device.h"
 
 namespace simclr::optimizer_update {
@@ -45,9 +46,9 @@ struct LarsRule {
   const float* rates;  // [runs]
 
   __device__ void operator()(const ParameterRun& r, int run, int64_t i) const {
-    const double decay = r.decay ? static_cast<double>(weight_decay) : 0.0;
+    const double decay = r.decay ? as_double(weight_decay) : 0.0;
     const float w = r.weight[i];
-    const float g = static_cast<float>(static_cast<double>(r.grad[i]) + decay * static_cast<double>(w));
+    const float g = to_float(as_double(r.grad[i]) + decay * as_double(w));
     const float v = momentum * r.first[i] + rates[run] * g;
     r.first[i] = v;
     r.weight[i] = w - v;
@@ -61,9 +62,8 @@ __global__ void lars_rates_kernel(const ParameterRun* runs, int count, LarsUpdat
   if (k >= count) return;
   const double weight_square = squares[k], gradient_square = squares[count + k];
   const bool adapted = runs[k].adapt && weight_square > 0 && gradient_square > 0;
-  const double ratio =
-      adapted ? static_cast<double>(how.trust_coefficient) * sqrt(weight_square) / sqrt(gradient_square) : 1.0;
-  rates[k] = static_cast<float>(static_cast<double>(how.lr) * ratio);
+  const double ratio = adapted ? as_double(how.trust_coefficient) * sqrt(weight_square) / sqrt(gradient_square) : 1.0;
+  rates[k] = to_float(as_double(how.lr) * ratio);
 }
 
 // The chunks of all runs in one row, dealt to the blocks in turn.
@@ -87,7 +87,7 @@ void update(const CudaExec& exec, const char* name, const ParameterTable& table,
   int64_t chunks = 0;
   for (const auto& r : table.runs) chunks += ceil_div(r.elements, kChunk);
   if (chunks == 0) return;
-  const Grid grid{.blocks = static_cast<unsigned>(std::min(chunks, kMostBlocks)), .threads = kThreads};
+  const Grid grid{.blocks = blocks_of(std::min(chunks, kMostBlocks)), .threads = kThreads};
   launch(exec, name, grid, update_kernel<Rule>, table.on_device, static_cast<int>(table.runs.size()), rule, skip);
 }
 
@@ -101,9 +101,9 @@ __device__ bool is_finite(double x) {
 
 template <typename T>
 __global__ void flag_kernel(const T* values, int64_t count, int* flag) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  const int64_t step = thread_count();
   int bad = 0;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+  for (int64_t i = thread_index(); i < count; i += step) {
     bad |= is_finite(values[i]) ? 0 : 1;
   }
   if (__syncthreads_or(bad) != 0 && threadIdx.x == 0) atomicExch(flag, 1);
@@ -112,7 +112,7 @@ __global__ void flag_kernel(const T* values, int64_t count, int* flag) {
 template <typename T>
 void set_flag(const CudaExec& exec, std::span<const T> values, int* flag) {
   if (values.empty()) return;
-  const auto count = static_cast<int64_t>(values.size());
+  const auto count = std::ssize(values);
   launch(exec, "flag_non_finite", elementwise_grid(count), flag_kernel<T>, values.data(), count, flag);
 }
 
@@ -124,19 +124,19 @@ void sgd(const CudaExec& exec, const ParameterTable& table, const SgdUpdate& how
 }
 
 void adamw(const CudaExec& exec, const ParameterTable& table, const AdamWUpdate& how, const int* skip) {
-  const auto t = static_cast<double>(how.t);
-  const auto correct1 = static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(how.beta1), t)));
-  const auto correct2 = static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(how.beta2), t)));
+  const auto t = as_double(how.t);
+  const auto correct1 = to_float(1.0 / (1.0 - std::pow(as_double(how.beta1), t)));
+  const auto correct2 = to_float(1.0 / (1.0 - std::pow(as_double(how.beta2), t)));
   const AdamWRule rule{how.lr, how.beta1, how.beta2, how.eps, how.weight_decay, correct1, correct2};
   update(exec, "adamw_update", table, rule, skip);
 }
 
 void lars(const CudaExec& exec, const ParameterTable& table, const LarsUpdate& how, const double* squares, float* rates,
           const int* skip) {
-  const auto count = static_cast<int64_t>(table.runs.size());
+  const auto count = std::ssize(table.runs);
   if (count == 0) return;
-  launch(exec, "lars_rates", {.blocks = static_cast<unsigned>(ceil_div(count, kThreads)), .threads = kThreads},
-         lars_rates_kernel, table.on_device, static_cast<int>(count), how, squares, rates);
+  launch(exec, "lars_rates", {.blocks = blocks_of(ceil_div(count, kThreads)), .threads = kThreads}, lars_rates_kernel,
+         table.on_device, static_cast<int>(count), how, squares, rates);
   update(exec, "lars_update", table, LarsRule{how.momentum, how.weight_decay, rates}, skip);
 }
 

@@ -8,8 +8,8 @@ namespace {
 // One element a thread.
 template <typename T>
 __global__ void sum_parts_kernel(const T* parts, int count, int64_t stride, int64_t elements, T* sum) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t k = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < elements; k += step) {
+  const int64_t step = thread_count();
+  for (int64_t k = thread_index(); k < elements; k += step) {
     sum[k] = ordered_tree_value<T>([&](int i) { return parts[i * stride + k]; }, count);
   }
 }

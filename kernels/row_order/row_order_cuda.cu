@@ -14,8 +14,8 @@ __device__ int64_t global_row_of(int64_t row, int64_t images, int64_t batch) {
 // f(row, column) for every element of [rows, cols].
 template <typename F>
 __device__ void for_each_element(int64_t rows, int64_t cols, F f) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t k = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < rows * cols; k += step) {
+  const int64_t step = thread_count();
+  for (int64_t k = thread_index(); k < rows * cols; k += step) {
     f(k / cols, k % cols);
   }
 }

@@ -1,11 +1,12 @@
 #include "kernels/squared_norm/squared_norm.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr {
 
 ScratchNeed squared_norms_scratch(std::span<const NormRun> runs) {
   int64_t blocks = 0;
   for (const NormRun& r : runs) blocks += (r.elements + detail::kNormBlock - 1) / detail::kNormBlock;
-  return {.workspace_bytes = static_cast<size_t>(blocks) * sizeof(double)};
+  return {.workspace_bytes = bytes_of<double>(blocks)};
 }
 
 void squared_norms(const Exec& exec, const NormTable& table, double* squares) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/common/numbers.h"
 #include "kernels/common/parallel.h"
 #include "kernels/squared_norm/squared_norm.h"
 
@@ -17,16 +18,15 @@ SIMCLR_MULTIVERSION double block_square(const float* x, int64_t count) {
   double lane[kNormLanes] = {};
   int64_t k = 0;
   for (; k + kNormLanes <= count; k += kNormLanes) {
-    for (int64_t l = 0; l < kNormLanes; ++l) lane[l] += static_cast<double>(x[k + l]) * static_cast<double>(x[k + l]);
+    for (int64_t l = 0; l < kNormLanes; ++l) lane[l] += as_double(x[k + l]) * as_double(x[k + l]);
   }
-  for (int64_t l = 0; k + l < count; ++l) lane[l] += static_cast<double>(x[k + l]) * static_cast<double>(x[k + l]);
+  for (int64_t l = 0; k + l < count; ++l) lane[l] += as_double(x[k + l]) * as_double(x[k + l]);
   tree_sum(lane, kNormLanes);
   return lane[0];
 }
 
 SIMCLR_MULTIVERSION void add_scaled(const float* x, float scale, const float* other, int64_t count, float* sum) {
-  for (int64_t k = 0; k < count; ++k)
-    sum[k] = static_cast<float>(static_cast<double>(x[k]) + static_cast<double>(scale) * static_cast<double>(other[k]));
+  for (int64_t k = 0; k < count; ++k) sum[k] = to_float(as_double(x[k]) + as_double(scale) * as_double(other[k]));
 }
 
 double square_of_block(const NormRun& r, int64_t begin, int64_t count) {

@@ -1,6 +1,7 @@
 // CUDA: two launches for all arrays. The lanes of a block of elements are the threads of a CUDA block.
 #include "kernels/common/block_sum.cuh"
 #include "kernels/common/launch.cuh"
+#include "kernels/common/numbers.h"
 #include "kernels/squared_norm/squared_norm.h"
 
 namespace simclr::detail {
@@ -11,8 +12,7 @@ constexpr int64_t kMostBlocks = 1024;  // a CUDA block walks over the whole tabl
 // A product of two floats is exact in double, so a fused and a separate addition round alike.
 __device__ float element_of(const NormRun& run, int64_t i) {
   if (run.other == nullptr) return run.values[i];
-  return static_cast<float>(static_cast<double>(run.values[i]) +
-                            static_cast<double>(run.scale) * static_cast<double>(run.other[i]));
+  return to_float(as_double(run.values[i]) + as_double(run.scale) * as_double(run.other[i]));
 }
 
 // The blocks of all runs in one row, dealt to the CUDA blocks in turn.
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(kNormLanes) square_blocks_kernel(const NormRun
       const int64_t rest = run.elements - block * kNormBlock;
       const int elements = static_cast<int>(rest < kNormBlock ? rest : kNormBlock);
       double lane = 0;
-      for (int i = static_cast<int>(threadIdx.x); i < elements; i += kNormLanes) {
+      for (int i = threadIdx.x; i < elements; i += kNormLanes) {
         const double x = element_of(run, block * kNormBlock + i);
         lane += x * x;
       }
@@ -67,11 +67,10 @@ void squared_norms(const CudaExec& exec, const NormTable& table, double* squares
   for (const NormRun& r : table.runs) blocks += ceil_div(r.elements, kNormBlock);
   auto* partials = workspace_as<double>(exec, blocks);  // [blocks], run after run
   if (blocks > 0) {
-    launch(exec, "square_blocks",
-           {.blocks = static_cast<unsigned>(std::min(blocks, kMostBlocks)), .threads = kNormLanes},
+    launch(exec, "square_blocks", {.blocks = blocks_of(std::min(blocks, kMostBlocks)), .threads = kNormLanes},
            square_blocks_kernel, table.on_device, static_cast<int>(table.runs.size()), partials);
   }
-  launch(exec, "finish_squared_norms", {.blocks = static_cast<unsigned>(table.runs.size()), .threads = kThreads},
+  launch(exec, "finish_squared_norms", {.blocks = blocks_of(table.runs.size()), .threads = kThreads},
          finish_runs_kernel, table.on_device, partials, squares);
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/common/numbers.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/views.h"
 #include "src/check_loss/exact_blocks.h"
@@ -148,7 +149,7 @@ void ExactInfoNce::finish_gradient(int64_t r, const double* pulled, double* grad
   const double* e = row(r);
   const double* e_positive = row(r ^ 1);
   const double push = positive_weights_[at] + positive_weights_[at ^ 1];
-  const double scale = 1 / (static_cast<double>(rows_) * settings_.temperature);
+  const double scale = 1 / (as_double(rows_) * settings_.temperature);
   for (int64_t c = 0; c < columns_; ++c) grad_z[c] = scale * (pulled[c] - push * e_positive[c]);  // dL/de
   if (norms_[r] <= kNormFloor) {
     std::fill_n(grad_z, columns_, 0.0);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/common/numbers.h"
 #include "kernels/l2_normalize/l2_normalize.h"
 #include "src/config/config_errors.h"
 
@@ -14,7 +15,7 @@ void fill(const ViewPair& views, const FloatMatrix& z) {
     const int64_t view = row / views.images(), image = row % views.images();
     for (int64_t c = 0; c < z.cols; ++c) {
       const double number = views.views[view].at(image, c);
-      z.row(row)[c] = static_cast<float>(number);
+      z.row(row)[c] = to_float(number);
       if (!std::isfinite(z.row(row)[c]))
         fail(ExitCode::kData, "row {}, column {} (both from 0) of {} is {}, too large for fp32; give --precision fp64",
              image, c, shown_path(views.paths[view].string()), number);

@@ -33,7 +33,7 @@ struct Statement {
 Statement state(int code, std::string_view text) {
   Statement statement{.code = code,
                       .shown = static_cast<int32_t>(std::min(text.size(), kLongestShown)),
-                      .length = static_cast<int64_t>(text.size()),
+                      .length = std::ssize(text),
                       .hash = hash_of(text)};
   const std::string host = host_name();
   std::memcpy(statement.host.data(), host.data(), std::min(host.size(), statement.host.size() - 1));

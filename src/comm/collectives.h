@@ -29,7 +29,7 @@ struct BasicTypedSpan {
       : data(data_in), count(count_in), type(type_in) {}
   template <typename T, size_t kExtent>
   BasicTypedSpan(std::span<T, kExtent> s) requires(kConst || !std::is_const_v<T>)  // implicit: call sites pass spans
-      : data(s.data()), count(static_cast<int64_t>(s.size())), type(type_of<std::remove_const_t<T>>()) {}
+      : data(s.data()), count(std::ssize(s)), type(type_of<std::remove_const_t<T>>()) {}
   template <bool kOther>  // a template, so that the copy constructor stays the compiler's own
   BasicTypedSpan(const BasicTypedSpan<kOther>& o) requires(kConst && !kOther)
       : data(o.data), count(o.count), type(o.type) {}

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr {
 namespace {
@@ -49,7 +50,7 @@ ControlChannel::ControlChannel(Collectives& collectives, Context& context, int64
 }
 
 ControlChannel::Slot ControlChannel::make_slot(Context& context) const {
-  const size_t all_bytes = static_cast<size_t>(collectives_.size()) * sizeof(ControlWord);
+  const size_t all_bytes = bytes_of<ControlWord>(collectives_.size());
   return {.upload = device_.make_upload(sizeof(ControlWord)),
           .mine = context.allocate(sizeof(ControlWord)),
           .all = context.allocate(all_bytes),

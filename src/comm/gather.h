@@ -22,7 +22,7 @@ std::vector<T> gather(Collectives& collectives, const T& mine) {
 
 // Rank 0's text, on every rank.
 inline std::string broadcast_text(Collectives& collectives, std::string text) {
-  auto size = static_cast<int64_t>(text.size());
+  auto size = std::ssize(text);
   collectives.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
   text.resize(size);
   collectives.broadcast(std::span(text), 0);

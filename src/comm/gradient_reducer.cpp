@@ -14,7 +14,7 @@ GradientReducer::GradientReducer(Collectives& collectives, int64_t bucket_elemen
 void GradientReducer::begin(std::span<float> grad_parameters) {
   SIMCLR_CHECK(waiting_ == 0, "{} gradients of the step before were never summed", waiting_);
   gradients_ = grad_parameters;
-  waiting_ = static_cast<int64_t>(grad_parameters.size());
+  waiting_ = std::ssize(grad_parameters);
 }
 
 void GradientReducer::ready_from(int64_t first) {

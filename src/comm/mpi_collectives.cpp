@@ -46,7 +46,7 @@ MpiCollectives::MpiCollectives(const MpiSession& session, CollectiveObserver* ob
 MpiCollectives::~MpiCollectives() = default;
 
 std::byte* MpiCollectives::stage(int64_t bytes) {
-  if (static_cast<int64_t>(stage_.size()) < bytes) stage_.resize(bytes);
+  if (std::ssize(stage_) < bytes) stage_.resize(bytes);
   return stage_.data();
 }
 

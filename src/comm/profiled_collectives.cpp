@@ -1,5 +1,6 @@
 #include "src/comm/profiled_collectives.h"
 
+#include "kernels/common/numbers.h"
 #include "src/comm/element.h"
 
 namespace simclr {
@@ -20,21 +21,19 @@ OpName sum_of(ElementType type) {
 
 void ProfiledCollectives::all_gather(ConstTypedSpan send, TypedSpan receive) {
   const ProfileSpan span(&profiler_, named("all_gather"),
-                         [&] { return Work{.bytes = static_cast<double>(bytes_of(send)) * (size() - 1)}; });
+                         [&] { return Work{.bytes = as_double(bytes_of(send)) * (size() - 1)}; });
   inner_.all_gather(send, receive);
 }
 
 void ProfiledCollectives::ordered_sum(TypedSpan data) {
-  const ProfileSpan span(&profiler_, sum_of(data.type), [&] {
-    return Work{.bytes = 2 * static_cast<double>(bytes_of(data)) * (size() - 1) / size()};
-  });
+  const ProfileSpan span(&profiler_, sum_of(data.type),
+                         [&] { return Work{.bytes = 2 * as_double(bytes_of(data)) * (size() - 1) / size()}; });
   inner_.ordered_sum(data);
 }
 
 void ProfiledCollectives::start_ordered_sum(TypedSpan data) {
-  const ProfileSpan span(&profiler_, sum_of(data.type), [&] {
-    return Work{.bytes = 2 * static_cast<double>(bytes_of(data)) * (size() - 1) / size()};
-  });
+  const ProfileSpan span(&profiler_, sum_of(data.type),
+                         [&] { return Work{.bytes = 2 * as_double(bytes_of(data)) * (size() - 1) / size()}; });
   inner_.start_ordered_sum(data);
 }
 
@@ -44,7 +43,7 @@ void ProfiledCollectives::finish_sums() {
 
 void ProfiledCollectives::reduce_scatter(ConstTypedSpan send, TypedSpan receive) {
   const ProfileSpan span(&profiler_, named("reduce_scatter"),
-                         [&] { return Work{.bytes = static_cast<double>(bytes_of(send)) * (size() - 1) / size()}; });
+                         [&] { return Work{.bytes = as_double(bytes_of(send)) * (size() - 1) / size()}; });
   inner_.reduce_scatter(send, receive);
 }
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "kernels/common/numbers.h"
 #include "src/base/log.h"
 
 namespace simclr {
@@ -14,7 +15,7 @@ constexpr uint64_t kMebibyte = 1 << 20;
 constexpr uint64_t kForMpi = 4 * kMebibyte, kForNccl = 64 * kMebibyte;
 
 double in_mebibytes(uint64_t bytes) {
-  return static_cast<double>(bytes) / static_cast<double>(kMebibyte);
+  return as_double(bytes) / as_double(kMebibyte);
 }
 
 }  // namespace

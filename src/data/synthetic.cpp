@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "kernels/common/error.h"
+#include "kernels/common/numbers.h"
 #include "kernels/common/philox.h"
 
 namespace simclr {
@@ -82,7 +83,7 @@ void draw_background(PhiloxStream& random, Canvas& canvas) {
   const float gx = 0.9f / kSide * std::cos(gradient), gy = 0.9f / kSide * std::sin(gradient);
   const float wx = 2 * kPi / period * std::cos(grating), wy = 2 * kPi / period * std::sin(grating);
   for (int64_t i = 0; i < kPixels; ++i) {
-    const float x = static_cast<float>(i % kSide) + 0.5f, y = static_cast<float>(i / kSide) + 0.5f;
+    const float x = to_float(i % kSide) + 0.5f, y = to_float(i / kSide) + 0.5f;
     const float t = clamp01((x - 16) * gx + (y - 16) * gy + 0.5f), wave = strength * std::sin(wx * x + wy * y + phase);
     for (size_t c = 0; c < 3; ++c) canvas[c][i] = from[c] * (1 - t) + to[c] * t + wave;
   }
@@ -94,7 +95,7 @@ Color draw_pastel(PhiloxStream& random) {
               saturation = random.uniform(0, 0.35f);
   Color pure{};  // HSV(hue, 1, 1)
   for (size_t c = 0; c < 3; ++c) {
-    const float k = std::fmod(static_cast<float>(5 - 2 * static_cast<int>(c)) + hue, 6.0f);
+    const float k = std::fmod(to_float(5 - 2 * static_cast<int>(c)) + hue, 6.0f);
     pure[c] = 1 - clamp01(std::min(k, 4 - k));
   }
   const float gray = luma(pure);
@@ -113,7 +114,7 @@ void draw_copy(Shape shape, const Copy& copy, const Color& color, float rotation
   const auto last = [&](float center) { return std::min<int64_t>(kSide - 1, static_cast<int64_t>(center + reach)); };
   for (int64_t row = first(copy.y); row <= last(copy.y); ++row) {
     for (int64_t column = first(copy.x); column <= last(copy.x); ++column) {
-      const float x = static_cast<float>(column) + 0.5f - copy.x, y = static_cast<float>(row) + 0.5f - copy.y;
+      const float x = to_float(column) + 0.5f - copy.x, y = to_float(row) + 0.5f - copy.y;
       const float coverage =
           clamp01(0.5f - distance_to(shape, cosine * x + sine * y, cosine * y - sine * x, copy.radius));
       if (coverage == 0) continue;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kernels/common/exec.h"
+#include "kernels/common/numbers.h"
 #include "src/device/buffer.h"
 #include "src/device/device.h"
 #include "src/device/profiler.h"
@@ -33,7 +34,7 @@ class Context {
   Buffer allocate(size_t bytes);
   template <typename T>
   Buffer allocate_elements(int64_t count) {
-    return allocate(static_cast<size_t>(count) * sizeof(T));
+    return allocate(bytes_of<T>(count));
   }
   // For feature maps and matrices of the network, in the device's storage type.
   Buffer allocate_storage(int64_t count) { return allocate(static_cast<size_t>(count) * size_of(device_->storage())); }

@@ -1,5 +1,6 @@
 // The distributed part of Barlow Twins: what ranks add up. No formula of the loss stands here, and no factor of W.
 #include "src/loss/barlow_twins_loss.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr {
 namespace {
@@ -40,7 +41,7 @@ FloatMatrix BarlowTwinsLoss::y() const {
 
 // y1^T y2 over the images of this rank; backward y2 G^T and y1 G.
 Work BarlowTwinsLoss::work(int products) const {
-  const auto pairs = static_cast<double>(problem_.rows()) / 2, columns = static_cast<double>(problem_.columns);
+  const auto pairs = as_double(problem_.rows()) / 2, columns = as_double(problem_.columns);
   return {.flops = products * 2 * pairs * columns * columns, .bytes = 0};
 }
 

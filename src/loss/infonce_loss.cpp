@@ -11,7 +11,7 @@ namespace {
 
 FloatMatrix rows_of(const Buffer& buffer, int64_t columns) {
   const auto floats = buffer.as<float>();
-  return {floats.data(), static_cast<int64_t>(floats.size()) / columns, columns, columns};
+  return {floats.data(), std::ssize(floats) / columns, columns, columns};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // How a rank's part of the global batch follows from settings and shape.
 #include "src/loss/infonce_problem.h"
+#include "kernels/common/numbers.h"
 
 namespace simclr {
 
@@ -21,8 +22,7 @@ InfoNceProblem make_infonce_problem(const Collectives& collectives, const LossSe
 }
 
 Work infonce_work(const InfoNceProblem& problem, int products) {
-  return {.flops = products * 2 * static_cast<double>(problem.anchors()) * static_cast<double>(problem.keys()) *
-                   static_cast<double>(problem.columns),
+  return {.flops = products * 2 * as_double(problem.anchors()) * as_double(problem.keys()) * as_double(problem.columns),
           .bytes = 0};
 }
 

@@ -36,7 +36,7 @@ Buffer StreamingLoss::allocate(int64_t rows) {
 
 FloatMatrix StreamingLoss::rows_of(const Buffer& buffer) const {
   const auto floats = buffer.as<float>();
-  return {floats.data(), static_cast<int64_t>(floats.size()) / shape_.columns, shape_.columns, shape_.columns};
+  return {floats.data(), std::ssize(floats) / shape_.columns, shape_.columns, shape_.columns};
 }
 
 const double* StreamingLoss::forward(const ConstMatrix& z) {
