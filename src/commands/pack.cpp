@@ -78,6 +78,7 @@ void pack(const PackCommand& command, int ranks) {
          ranks);
   if (!command.check.empty()) return check(command.check);
   const Settings settings = load_settings(command.source.config, command.source.overrides);
+  for (const std::string& text : ignored_overrides(command.source.overrides)) log_info("{}", text);
   const int threads = command.threads > 0 ? command.threads : static_cast<int>(std::thread::hardware_concurrency());
   const auto train = open_dataset(settings.data, Split::kTrain), test = open_dataset(settings.data, Split::kTest);
   const auto bank = open_bank(settings.data);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/file.h"
+#include "src/base/log.h"
 #include "src/config/config_errors.h"
 #include "src/config/enum_names.h"
 #include "src/config/loader.h"
@@ -12,6 +13,7 @@ namespace simclr {
 
 std::string write_preview(const PreviewCommand& command, const ConfigSource& source) {
   const Settings settings = load_settings(source.config, source.overrides);
+  for (const std::string& text : ignored_overrides(source.overrides)) log_info("{}", text);
   const std::unique_ptr<Dataset> dataset = open_dataset(settings.data, Split::kTrain);
   const int64_t side = shown_side(settings.data.image_size);
   const std::vector<AugmentedPair> pairs = draw_pairs(*dataset, settings, 0, command.rows, side);

@@ -53,6 +53,7 @@ Opened open_on_root(const EncoderSource& source) {
   base.loss.products = LossSettings{}.products;
   KeyOrigins given;
   opened.settings = change_settings(base, name, source.source.config, source.source.overrides, &given);
+  for (const std::string& text : ignored_overrides(source.source.overrides)) log_info("{}", text);
   opened.own_precision = given.contains("run.precision");
   opened.plans = recorded_plans(opened.header, opened.settings);
   return opened;

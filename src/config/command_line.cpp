@@ -142,6 +142,15 @@ void check_options_of_training(const Parser& parser) {
   }
 }
 
+// As of `--output "$RUN"` where RUN is not set; without a refusal it would count as not given.
+void check_empty_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& value : option->results())
+      if (value.empty())
+        fail(ExitCode::kUsage, "{} is empty; give it a value, or leave it out ({})", option->get_name(), kHint);
+  }
+}
+
 void check_train(const CommandLine& line) {
   if (line.source.config.empty()) {
     fail(ExitCode::kUsage, "no configuration; start with --config FILE, e.g. --config configs/quickstart.yaml ({})",
@@ -150,7 +159,6 @@ void check_train(const CommandLine& line) {
   if (line.profile_steps > 0 && (line.dry_run || line.print_config))
     fail(ExitCode::kUsage, "--profile measures training steps, and {} runs none; leave one of them out ({})",
          line.dry_run ? "--dry-run" : "--print-config", kHint);
-  if (line.resume.empty()) fail(ExitCode::kUsage, "--resume is empty; expected auto, none or a checkpoint ({})", kHint);
 }
 
 }  // namespace
@@ -176,7 +184,9 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     line.command = Command::kVersion;
     return line;
   }
+  check_empty_values(parser.app);
   if (const Subcommand* subcommand = parser.given()) {
+    check_empty_values(*subcommand->app);
     check_options_of_training(parser);
     line.command = subcommand->command;
     subcommand->check();

@@ -14,7 +14,8 @@ void describe_config(CLI::App& app, ConfigSource& into, std::string_view needed_
   app.add_option("--config", into.config,
                  fmt::format("Configuration file (configs/reference.yaml lists all keys); {}", needed_for))
       ->type_name("FILE");
-  app.add_option("--set", into.overrides, "Set one key, in YAML syntax: views.crop_scale=[0.08,1]; repeatable")
+  app.add_option("--set", into.overrides,
+                 "Set one key, in YAML syntax: views.crop_scale=[0.08,1]; repeatable, the last of a key counts")
       ->type_name("section.key=value")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)

@@ -3,6 +3,7 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <sstream>
@@ -168,7 +169,18 @@ std::string comment_problem(const YAML::Node& node, std::string_view text) {
   return fmt::format("found {}, since \" #\" starts a comment in YAML; quote the value", shown(node.Scalar()));
 }
 
-void read_override(const std::string& argument, std::set<std::string>& given, Loading& loading) {
+// "section.key" of "section.key=value"; all of a text without "=".
+std::string_view key_of(std::string_view argument) {
+  return argument.substr(0, argument.find('='));
+}
+
+bool is_repeated_after(const std::vector<std::string>& overrides, size_t index) {
+  return std::any_of(overrides.begin() + index + 1, overrides.end(), [&](const std::string& later) {
+    return key_of(later) == key_of(overrides[index]) && later.find('=') != std::string::npos;
+  });
+}
+
+void read_override(const std::string& argument, Loading& loading) {
   const std::string where = "--set";
   const size_t equals = argument.find('=');
   if (equals == std::string::npos || equals == 0) {
@@ -182,10 +194,6 @@ void read_override(const std::string& argument, std::set<std::string>& given, Lo
     const std::string problem = is_section(path) ? "is a section; set its keys one by one, as section.key=value"
                                                  : fmt::format("unknown key; did you mean {}?", nearest_key(path));
     loading.errors.add(where, shown(path), problem);
-    return;
-  }
-  if (!given.insert(path).second) {
-    loading.errors.add(where, path, "given twice; keep one");
     return;
   }
   ConfigErrors text_errors;
@@ -212,14 +220,27 @@ void read_override(const std::string& argument, std::set<std::string>& given, Lo
   }
 }
 
+// The last override of a key counts, so that a script can append its own to those it was called with.
+void read_overrides(const std::vector<std::string>& overrides, Loading& loading) {
+  for (size_t i = 0; i < overrides.size(); ++i)
+    if (!is_repeated_after(overrides, i)) read_override(overrides[i], loading);
+}
+
 }  // namespace
+
+std::vector<std::string> ignored_overrides(const std::vector<std::string>& overrides) {
+  std::vector<std::string> ignored;
+  for (size_t i = 0; i < overrides.size(); ++i)
+    if (is_repeated_after(overrides, i))
+      ignored.push_back(fmt::format("--set {}: ignored, a later --set has the same key", shown(overrides[i])));
+  return ignored;
+}
 
 Settings settings_from_string(std::string_view text, const std::string& origin,
                               const std::vector<std::string>& overrides, KeyOrigins* origins) {
   Loading loading;
   read_document(text, shown_path(origin), loading);
-  std::set<std::string> given;
-  for (const std::string& argument : overrides) read_override(argument, given, loading);
+  read_overrides(overrides, loading);
   find_errors(loading.settings, loading.origins, loading.invalid, loading.errors);
   loading.errors.raise_if_any();
   if (origins != nullptr) *origins = std::move(loading.origins);
@@ -230,8 +251,7 @@ Settings change_settings(const Settings& base, const std::string& base_origin, c
                          const std::vector<std::string>& overrides, KeyOrigins* given) {
   Loading loading{.settings = base, .origins = {}, .errors = {}, .invalid = {}};
   if (!path.empty()) read_document(read_text_file(path), shown_path(path), loading);
-  std::set<std::string> set_before;
-  for (const std::string& argument : overrides) read_override(argument, set_before, loading);
+  read_overrides(overrides, loading);
   if (given != nullptr) *given = loading.origins;
   for (const Key& key : all_keys()) loading.origins.try_emplace(key.path, shown_path(base_origin));
   find_errors(loading.settings, loading.origins, loading.invalid, loading.errors);

@@ -12,7 +12,8 @@
 
 namespace simclr {
 
-// Reads the file, then the overrides ("section.key=value", the value in YAML), then checks ranges and contradictions
+// Reads the file, then the overrides ("section.key=value", the value in YAML; of several for one key the last counts), then
+// checks ranges and contradictions
 // (validator.h). Throws ONE Error(kUsage) with all errors, one per line. origins may be nullptr.
 Settings load_settings(const std::string& path, const std::vector<std::string>& overrides = {},
                        KeyOrigins* origins = nullptr);
@@ -25,5 +26,8 @@ Settings settings_from_string(std::string_view text, const std::string& origin,
 // base_origin as the place of keys that were not changed. given: the changed keys with their places; may be nullptr.
 Settings change_settings(const Settings& base, const std::string& base_origin, const std::string& path,
                          const std::vector<std::string>& overrides, KeyOrigins* given = nullptr);
+
+// For the log, one line for each override that has no effect, since a later one sets the same key.
+std::vector<std::string> ignored_overrides(const std::vector<std::string>& overrides);
 
 }  // namespace simclr

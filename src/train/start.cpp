@@ -51,6 +51,8 @@ Settings agree_on_settings(const CommandLine& line, Runtime& runtime) {
     validate_ranks(s, runtime.size(), origins);
     return s;
   });
+  if (ranks.rank() == 0)
+    for (const std::string& text : ignored_overrides(line.source.overrides)) log_info("{}", text);
   agree_on(ranks, [&, rank_0 = broadcast_text(ranks, print_config(settings))] {
     const Settings other = settings_from_string(rank_0, "the configuration of rank 0");
     for (const Key& key : all_keys()) {  // all of them: how often to save, say, must not differ either

@@ -85,7 +85,6 @@ TEST(CommandLineParser, EveryOptionOfTheHelpIsUnderstood) {
 TEST(CommandLineParser, MistakesAreOneLineWithAHint) {
   EXPECT_THAT(parse_refusal({}), HasSubstr("no configuration; start with --config FILE"));
   EXPECT_THAT(parse_refusal({"--dry-run"}), HasSubstr("no configuration"));
-  EXPECT_THAT(parse_refusal({"--config", ""}), HasSubstr("no configuration"));
   EXPECT_THAT(parse_refusal({"--confg", "a.yaml"}), HasSubstr("unknown argument --confg; did you mean --config"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--resum=none"}),
               HasSubstr("unknown argument --resum=none; did you mean --resume"));
@@ -95,6 +94,14 @@ TEST(CommandLineParser, MistakesAreOneLineWithAHint) {
   EXPECT_THAT(parse_refusal({"--config", "a", "--config", "b"}), HasSubstr("--config"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--set", "x.y=1", "x.z=1"}), HasSubstr("unknown argument x.z=1"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--resume", ""}), HasSubstr("--resume is empty"));
+  for (const std::vector<const char*>& unset : std::vector<std::vector<const char*>>{{"--config", ""},
+                                                                                     {"--config", "a", "--output", ""},
+                                                                                     {"--config", "a", "--set", ""},
+                                                                                     {"evaluate", "f", "--json", ""},
+                                                                                     {"embed", "f", "--labels", ""},
+                                                                                     {"export", "f", "--output", ""},
+                                                                                     {"loss", "a", "b", "--grad1", ""}})
+    EXPECT_THAT(parse_refusal(unset), HasSubstr(" is empty; give it a value, or leave it out"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--dry-run=maybe"}), HasSubstr("maybe"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--profile", "0"}), HasSubstr("0 not in range 1 to 1000"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--profile", "--dry-run"}), HasSubstr("--dry-run runs none"));

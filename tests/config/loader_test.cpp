@@ -182,7 +182,21 @@ TEST(Loader, MistakesInOverrides) {
       {"train.epochs=0", "--set: train.epochs: found 0; expected integer 1..1000000, epochs"},
   };
   for (const Mistake& mistake : mistakes) EXPECT_EQ(load_refusal("{}", {mistake.text}), mistake.message);
-  EXPECT_EQ(load_refusal("{}", {"train.epochs=3", "train.epochs=4"}), "--set: train.epochs: given twice; keep one");
+}
+
+// What a wrapper script appends replaces what it was called with, also a value that would be refused.
+TEST(Loader, TheLastOverrideOfAKeyCounts) {
+  const std::vector<std::string> overrides = {"train.epochs=0", "run.seed=7", "train.epochs=4", "train.epochs=5"};
+  const Settings settings = settings_from_string("train: {epochs: 3}", "c.yaml", overrides);
+  EXPECT_EQ(settings.train.epochs, 5);
+  EXPECT_EQ(settings.run.seed, 7);
+  EXPECT_THAT(ignored_overrides(overrides),
+              testing::ElementsAre("--set train.epochs=0: ignored, a later --set has the same key",
+                                   "--set train.epochs=4: ignored, a later --set has the same key"));
+  EXPECT_EQ(load_refusal("{}", {"train.epochs=4", "train.epochs=0"}),
+            "--set: train.epochs: found 0; expected integer 1..1000000, epochs");
+  EXPECT_THAT(load_refusal("{}", {"train.epochs=4", "train.epochs"}),
+              testing::StartsWith("--set: found train.epochs;"));
 }
 
 TEST(Loader, HostileYamlEndsInAMessage) {
