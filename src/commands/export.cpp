@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <deque>
 #include <filesystem>
 #include <vector>
@@ -18,13 +20,23 @@ namespace {
 
 constexpr std::string_view kProjector = "projector.", kMean = ".running_mean";
 
-// Tensors that own their memory.
+void require_finite(const SafetensorsFile& file, const NamedTensor& t) {
+  if (t.type != TensorType::kFloat32) return;
+  const auto* values = static_cast<const float*>(t.data);
+  if (std::all_of(values, values + elements_of(t.shape), [](float v) { return std::isfinite(v); })) return;
+  fail(ExitCode::kDiverged,
+       "{}: a value of {} is not finite: the training of this encoder has diverged; use an earlier checkpoint",
+       file.path().string(), t.name);
+}
+
+// Tensors that own their memory; read() refuses values that are not finite.
 class OwnTensors {
  public:
   void read(const SafetensorsFile& file, const SafetensorsEntry& entry) {
     auto& memory = memory_.emplace_back(entry.end - entry.begin);
     file.read(entry, memory.data());
     tensors_.push_back({entry.name, entry.type, entry.shape, memory.data()});
+    require_finite(file, tensors_.back());
   }
   void add_count(const std::string& name, int64_t count) {
     auto& value = counts_.emplace_back(count);

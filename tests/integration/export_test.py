@@ -1,6 +1,7 @@
 """An encoder is exported as safetensors and loaded again (export, model.init_from). With PyTorch and torchvision, features of
 torchvision's own networks with the exported weights, too; without them that part is reported as skipped."""
 
+import hashlib
 import json
 import struct
 
@@ -114,6 +115,21 @@ def against_torchvision(folder):
         check(error < 1e-4, f"{name}, stem {stem}: features of torchvision in double to {error:.1e}")
 
 
+def diverged(folder):
+    """A checkpoint with one weight that is not finite and a right checksum."""
+    checkpoint = max((folder / "source" / "checkpoints").glob("*.safetensors"))
+    data, header = bytearray(checkpoint.read_bytes()), header_of(checkpoint)
+    begin = 8 + struct.unpack_from("<Q", data)[0] + header["conv1.weight"]["data_offsets"][0]
+    struct.pack_into("<f", data, begin, float("nan"))
+    digits = header["__metadata__"]["content_sha256"].encode()
+    data = data.replace(digits, b"0" * len(digits), 1)
+    broken, output = folder / "broken.safetensors", folder / "broken_encoder.safetensors"
+    broken.write_bytes(data.replace(b"0" * len(digits), hashlib.sha256(data).hexdigest().encode(), 1))
+    code, text = command_output("export", broken, "--output", output)
+    check(code == 5 and "a value of conv1.weight is not finite" in text and not output.exists(), "a diverged encoder is refused: " + text)
+
+
 with Folder() as folder:
     round_trip(folder)
+    diverged(folder)
     against_torchvision(folder)
