@@ -103,13 +103,19 @@ ExitCode end_dry_run(const Settings& settings, StateIo& state, Runtime& runtime)
 }
 
 // The weights of a checkpoint, of a file or from the seed, the same on all ranks. Returns the steps done.
-int64_t load_state(const CommandLine& line, const Settings& settings, const fs::path& folder, StateIo& state,
+int64_t load_state(const CommandLine& line, const TrainingSetup& setup, const fs::path& folder, StateIo& state,
                    Runtime& runtime) {
+  const Settings& settings = setup.settings;
   const int64_t first_step = state.resume(line.resume, settings);
   if (first_step == 0 && !settings.model.init_from.empty()) state.start_from(settings.model.init_from);
   require_equal(runtime.host(), ExitCode::kDevice, "the weights before the first step", state.weights_hash(),
                 "the hosts compute differently: use hosts of one kind and one build");
   runtime.begin_status(folder, first_step, state.last_checkpoint());
+  if (first_step >= setup.total_steps() && runtime.is_first())
+    log_final(
+        fmt::format("nothing left to train: {} is after step {}, and the run ends at step {}; to train longer, raise "
+                    "train.epochs or train.max_steps, with resume.allow",
+                    state.last_checkpoint(), first_step, setup.total_steps()));
   return first_step;
 }
 
@@ -220,7 +226,7 @@ ExitCode train(const CommandLine& line, Runtime& runtime) {
                 make_header(setup, runtime.topology()), setup.model, *setup.optimizer, run, beat);
   if (line.dry_run) return end_dry_run(settings, state, runtime);
 
-  const int64_t first_step = load_state(line, settings, folder, state, runtime);
+  const int64_t first_step = load_state(line, setup, folder, state, runtime);
   StepLog log(setup, run, open_log_files(setup, folder, facts, first_step, runtime), first_step);
   const auto knn = make_knn(setup, run, beat);
   SkippedFiles skipped({setup.train_set.get(), setup.test_set.get(), setup.bank_set.get()});

@@ -67,6 +67,10 @@ with Folder() as folder:
     other = run(1, allowed, place)
     check(other.code == 0 and "loss.temperature: 0.2 -> 0.5, train.epochs: 60 -> 61, as resume.allow says" in other.output
           and other.status["step"] == 305, "the allowed differences resume, with a line in the log", other)
+    for epochs, end in [(61, 305), (60, 300)]:
+        other = run(1, allowed | {"train.epochs": epochs}, place)
+        check(other.code == 0 and f"nothing left to train: checkpoints/step_00000305.safetensors is after step 305, and the run ends at step {end}"
+              in other.output, "a finished run says that nothing is left to do", other)
     other = run(1, dict(slow, **{"data.synthetic.train_images": 161}), place)
     check(other.code in (2, 3) and "train" in other.output, "other images are refused", other)
 
