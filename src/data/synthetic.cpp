@@ -153,7 +153,7 @@ void finish(PhiloxStream& random, const Canvas& canvas, uint8_t* pixels) {
     const std::array<float, 2> noise = {radius * std::cos(angle), radius * std::sin(angle)};
     for (size_t k = 0; k < 2; ++k) {
       const float v = canvas[(i + k) / kPixels][(i + k) % kPixels] + noise[k];
-      pixels[i + k] = static_cast<uint8_t>(clamp01(v) * 255 + 0.5f);
+      pixels[i + k] = static_cast<uint8_t>(std::floor(clamp01(v) * 255 + 0.5f));
     }
   }
 }

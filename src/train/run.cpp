@@ -241,7 +241,8 @@ ExitCode train(const CommandLine& line, Runtime& runtime) {
                    .progress = [&](int64_t step, const std::string& newest) { record(step, newest, setup, runtime); },
                    .first_step = first_step,
                    .started_s = runtime.started_s()});
-  return abort_on_error(runtime, [&] { return end_run(trainer.run(), setup, folder, state, log, runtime); });
+  return abort_on_error(runtime,
+                        [&, &place = folder] { return end_run(trainer.run(), setup, place, state, log, runtime); });
 }
 
 }  // namespace simclr
