@@ -22,11 +22,21 @@ void describe_config(CLI::App& app, ConfigSource& into, std::string_view needed_
       ->allow_extra_args(false);
 }
 
+bool same_file(const std::string& a, const std::string& b) {
+  if (a.empty() || b.empty()) return false;
+  std::error_code ignored;
+  if (a == b || std::filesystem::equivalent(a, b, ignored)) return true;  // also two hard links
+  // weakly_canonical leaves a relative path relative if nothing of it exists, so absolute() comes first.
+  std::error_code unknown_a;
+  std::error_code unknown_b;
+  const auto real_a = std::filesystem::weakly_canonical(std::filesystem::absolute(a, unknown_a), unknown_a);
+  const auto real_b = std::filesystem::weakly_canonical(std::filesystem::absolute(b, unknown_b), unknown_b);
+  return !unknown_a && !unknown_b && real_a == real_b;  // a folder that cannot be read is reported on opening
+}
+
 void check_not_input(const std::string& written, std::initializer_list<std::string> inputs, std::string_view hint) {
-  std::error_code none_there;
   for (const std::string& read : inputs) {
-    if (!written.empty() && !read.empty() &&
-        (written == read || std::filesystem::equivalent(written, read, none_there)))
+    if (same_file(written, read))
       fail(ExitCode::kUsage, "the output would replace the input {}; give another path ({})", shown_path(read), hint);
   }
 }

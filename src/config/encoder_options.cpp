@@ -110,8 +110,8 @@ void check_embed_options(const EmbedCommand& command, std::string_view hint) {
   if (command.output.empty()) fail(ExitCode::kUsage, "embed needs --output FILE, e.g. --output features.npy; {}", hint);
   for (const std::string& file : {command.output, command.labels})
     check_not_input(file, {command.encoder.checkpoint, command.encoder.source.config}, hint);
-  if (command.output == command.labels)
-    fail(ExitCode::kUsage, "--output and --labels are both {}; give two paths ({})", shown_path(command.output), hint);
+  if (same_file(command.output, command.labels))
+    fail(ExitCode::kUsage, "--output and --labels are both {}; give two paths ({})", shown_path(command.labels), hint);
 }
 
 }  // namespace simclr

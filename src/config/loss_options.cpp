@@ -1,10 +1,8 @@
 #include "src/config/loss_options.h"
 
-#include <filesystem>
-#include <system_error>
-
 #include "kernels/common/error.h"
 #include "src/config/config_errors.h"
+#include "src/config/config_options.h"
 #include "src/config/key_table.h"
 
 namespace simclr {
@@ -24,12 +22,6 @@ LossPrecision parse_precision(const std::string& text) {
   if (text == "fp32") return LossPrecision::kFp32;
   if (text == "fp64") return LossPrecision::kFp64;
   throw CLI::ValidationError("--precision", fmt::format("found {}, expected fp32 or fp64", shown(text)));
-}
-
-// The same path, or two names of one file.
-bool same_file(const std::string& a, const std::string& b) {
-  std::error_code none_there;
-  return a == b || std::filesystem::equivalent(a, b, none_there);
 }
 
 }  // namespace
@@ -76,13 +68,13 @@ void check_loss_options(const LossCommand& command, std::string_view hint) {
          command.settings.margin, hint);
   for (const std::string& gradient : command.gradients) {
     for (const std::string& view : command.views) {
-      if (!gradient.empty() && same_file(gradient, view))
+      if (same_file(gradient, view))
         fail(ExitCode::kUsage, "the gradient would replace the input {}; give another path ({})", shown_path(view),
              hint);
     }
   }
-  if (!command.gradients[0].empty() && same_file(command.gradients[0], command.gradients[1]))
-    fail(ExitCode::kUsage, "--grad1 and --grad2 are both {}; give two paths ({})", shown_path(command.gradients[0]),
+  if (same_file(command.gradients[0], command.gradients[1]))
+    fail(ExitCode::kUsage, "--grad1 and --grad2 are both {}; give two paths ({})", shown_path(command.gradients[1]),
          hint);
 }
 

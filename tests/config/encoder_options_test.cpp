@@ -48,6 +48,12 @@ TEST(EncoderOptions, EvaluateTakesEveryOption) {
   EXPECT_EQ(parse("evaluate", {"c", "--c", "auto"}).evaluate.c, 0);
 }
 
+TEST(EncoderOptions, EmbedRefusesOneFileUnderTwoSpellings) {
+  EXPECT_THAT(parse_refusal("embed", {"c", "--output", "e.npy", "--labels", "./e.npy"}), HasSubstr("are both ./e.npy"));
+  EXPECT_THAT(parse_refusal("embed", {"c", "--output", "./c"}), HasSubstr("would replace the input c"));
+  EXPECT_EQ(parse("embed", {"c", "--output", "a/e.npy", "--labels", "b/e.npy"}).embed.labels, "b/e.npy");
+}
+
 TEST(EncoderOptions, EmbedTakesEveryOption) {
   const CommandLine line =
       parse("embed", {"c", "--output", "f.npy", "--labels", "l.npy", "--split", "test", "--projector"});

@@ -67,6 +67,9 @@ TEST(LossOptions, MistakesAreOneLineWithAHint) {
   EXPECT_THAT(parse_refusal({"a", "b", "--threads", "0"}), HasSubstr("--threads"));
   EXPECT_THAT(parse_refusal({"a", "b", "--grad1", "b"}), HasSubstr("would replace the input b"));
   EXPECT_THAT(parse_refusal({"a", "b", "--grad1", "g", "--grad2", "g"}), HasSubstr("are both g"));
+  for (const char* spelling : {"./g", "no_folder/../g", ".//g"})
+    EXPECT_THAT(parse_refusal({"a", "b", "--grad1", "g", "--grad2", spelling}),
+                HasSubstr(fmt::format("are both {}", spelling)));
 }
 
 // Two names of one file are one file.
