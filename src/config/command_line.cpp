@@ -114,6 +114,9 @@ void describe(Parser& parser, CommandLine& into, bool& version) {
 std::string hint_for(const Parser& parser, const std::string& argument) {
   const CLI::App* subcommand = parser.given() == nullptr ? nullptr : parser.given()->app;
   if (!argument.starts_with("-")) {
+    const std::string path = argument.substr(0, argument.find('='));
+    if (path.size() < argument.size() && find_key(path) != nullptr)
+      return fmt::format("set a key with --set {}, or {}", shown_path(argument), kHint);
     if (subcommand != nullptr) return fmt::format("{} takes no further argument, {}", subcommand->get_name(), kHint);
     return fmt::format("give the configuration as --config {}, or {}", shown_path(argument), kHint);
   }

@@ -88,7 +88,12 @@ std::string nearest_key(std::string_view unknown, bool for_section) {
   for (const Key& key : all_keys()) {
     if (!for_section) candidates.push_back(key.path);
   }
-  const SplitPath parts = split(unknown.substr(0, 200));  // no key is longer; bounds the time of the search
+  // No key is longer than 200 characters, which bounds the time of the search; all keys are lower case.
+  std::string lower(unknown.substr(0, 200));
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
+  }
+  const SplitPath parts = split(lower);
   return *std::min_element(candidates.begin(), candidates.end(), [&](const std::string& a, const std::string& b) {
     return dissimilarity(parts, split(a)) < dissimilarity(parts, split(b));
   });

@@ -90,6 +90,8 @@ TEST(CommandLineParser, MistakesAreOneLineWithAHint) {
               HasSubstr("unknown argument --resum=none; did you mean --resume"));
   EXPECT_THAT(parse_refusal({"a.yaml"}),
               HasSubstr("unknown argument a.yaml; give the configuration as --config a.yaml"));
+  EXPECT_THAT(parse_refusal({"--config", "a.yaml", "train.epochs=3"}),
+              HasSubstr("unknown argument train.epochs=3; set a key with --set train.epochs=3"));
   EXPECT_THAT(parse_refusal({"--config"}), HasSubstr("--config"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--config", "b"}), HasSubstr("--config"));
   EXPECT_THAT(parse_refusal({"--config", "a", "--set", "x.y=1", "x.z=1"}), HasSubstr("unknown argument x.z=1"));

@@ -164,6 +164,7 @@ TEST(KeyTable, TheNearestKeyIsTheOneThatWasMeant) {
       {"data.dataset", "data.path"},
   };
   for (const auto& [unknown, key] : cases) EXPECT_EQ(nearest_key(unknown), key) << unknown;
+  EXPECT_EQ(nearest_key("TRAIN.EPOCHS"), "train.epochs");
   EXPECT_EQ(nearest_key("view", true), "views");
   EXPECT_EQ(nearest_key("jitter", true), "views.jitter");
   EXPECT_EQ(nearest_key("optimizer", true), "optimizer");
