@@ -6,6 +6,7 @@
 #include "tests/checkpoint/checkpoint_support.h"
 #include "tests/data/npy_support.h"
 #include "tests/golden/golden_support.h"
+#include "tests/kernels/infonce/infonce_support.h"
 #include "tests/kernels/rows_support.h"
 
 namespace simclr {
@@ -16,14 +17,20 @@ using test::run_parts;
 using test::view_pair;
 using testing::HasSubstr;
 
-// fp64 differs from numpy by the order of its sums. In fp32 both factors of a similarity are rounded to 2^-24, so it is
-// off by up to 2^-23, and its logit by 2^-23 / temperature; how the products are summed depends on the processor and the build.
+// The stored rows are floats, so what fp32 is off by is its arithmetic: that of the losses of training, and judged as
+// theirs is. Above 0.05 the similarities' error, divided by the temperature, is small enough for 1e-6.
+double fp32_limit(const test::GoldenInfoNce& golden) {
+  const double limit = test::tolerance(test::problem(golden.batch, 1, golden.columns, golden.temperature));
+  return golden.temperature > 0.05 ? std::min(1e-6, limit) : limit;
+}
+
+// fp64 differs from numpy by the order of its sums.
 TEST(CheckLossOutside, MatchesTheStoredValues) {
   for (const auto& golden : test::golden_infonce()) {
     const LossSettings settings{.temperature = golden.temperature, .margin = golden.margin};
     const auto fp64 = run_parts<ExactInfoNce>(view_pair(golden.z, golden.columns), settings, 3);
     const auto fp32 = run_parts<TrainingInfoNce>(view_pair(test::to_float(golden.z), golden.columns), settings, 3);
-    const double limit = std::max(1e-6, 0x1p-23 / golden.temperature);
+    const double limit = fp32_limit(golden);
     fmt::print("N={} C={} tau={} margin={}: fp64 loss {:.1e}, dL/dz {:.1e}; fp32 {:.1e}, {:.1e}, limit {:.1e}\n",
                golden.batch, golden.columns, golden.temperature, golden.margin, std::abs(fp64.loss() / golden.loss - 1),
                relative_error(fp64.grad_z, golden.grad_z), std::abs(fp32.loss() / golden.loss - 1),
