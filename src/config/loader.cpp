@@ -175,9 +175,8 @@ std::string_view key_of(std::string_view argument) {
 }
 
 bool is_repeated_after(const std::vector<std::string>& overrides, size_t index) {
-  return std::any_of(overrides.begin() + index + 1, overrides.end(), [&](const std::string& later) {
-    return key_of(later) == key_of(overrides[index]) && later.find('=') != std::string::npos;
-  });
+  return std::any_of(overrides.begin() + index + 1, overrides.end(),
+                     [&](const std::string& later) { return key_of(later) == key_of(overrides[index]); });
 }
 
 void read_override(const std::string& argument, Loading& loading) {
